@@ -1,0 +1,2 @@
+//! The MorseDB server: parses options and calls `session`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Character sets and collations: comparison, sort keys, case mapping.

@@ -1,0 +1,1 @@
+//! Every error below becomes MariaDB's number, SQLSTATE and text here.

@@ -1,0 +1,89 @@
+//! The one door to disk, network, clock, threads and randomness; real and simulated.
+//!
+//! # Invariants
+//! E1. No other crate touches `std::fs`, `std::net`, `Instant`, `SystemTime`, `thread::spawn` or random numbers.
+//! E2. Sync calls go through libc's `fsync`/`fdatasync`, so that they can be counted and slowed from outside.
+//! E3. An error of a sync is returned once and never retried here; the caller must stop writing (L7).
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Result of a disk call; the error names the operation and the path.
+pub type DiskResult<T> = Result<T, DiskError>;
+
+/// A failed disk call.
+#[derive(Debug)]
+pub struct DiskError {
+    pub operation: &'static str,
+    pub path: String,
+    pub source: std::io::Error,
+}
+
+impl DiskError {
+    pub fn is_full(&self) -> bool {
+        matches!(self.source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+    }
+    pub fn is_missing(&self) -> bool {
+        self.source.kind() == std::io::ErrorKind::NotFound
+    }
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of '{}' failed: {}", self.operation, self.path, self.source)
+    }
+}
+
+impl std::error::Error for DiskError {}
+
+/// How [`Disk::open`] treats a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Must exist.
+    Existing,
+    /// Made when missing.
+    Create,
+    /// Must not exist.
+    CreateNew,
+}
+
+/// Whether reads and writes pass the operating system's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caching {
+    Buffered,
+    /// O_DIRECT where the file system has it (else buffered): buffers, offsets and lengths are 4 KiB aligned.
+    Direct,
+}
+
+/// A directory tree of files. Paths are relative to the data directory, with `/` between parts.
+pub trait Disk: Send + Sync {
+    fn open(&self, path: &str, mode: OpenMode, caching: Caching) -> DiskResult<Arc<dyn File>>;
+    fn exists(&self, path: &str) -> DiskResult<bool>;
+    fn create_dir(&self, path: &str) -> DiskResult<()>;
+    /// Names in a directory, sorted.
+    fn list(&self, path: &str) -> DiskResult<Vec<String>>;
+    fn rename(&self, from: &str, to: &str) -> DiskResult<()>;
+    fn remove(&self, path: &str) -> DiskResult<()>;
+    /// Makes creations, renames and removals inside `path` durable.
+    fn sync_dir(&self, path: &str) -> DiskResult<()>;
+    /// Takes the data directory for this process; the guard gives it back. Fails when another process has it.
+    fn lock(&self, path: &str) -> DiskResult<Box<dyn Send + Sync>>;
+    /// Free bytes of the volume.
+    fn free_space(&self) -> DiskResult<u64>;
+}
+
+/// One open file; all calls are positional and may run in parallel.
+pub trait File: Send + Sync {
+    /// Fills `buf` from `offset`; an end of file before that is an error of kind `UnexpectedEof`.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> DiskResult<()>;
+    fn write_at(&self, buf: &[u8], offset: u64) -> DiskResult<()>;
+    /// fdatasync: what was written is durable, and so is the length.
+    fn sync_data(&self) -> DiskResult<()>;
+    fn len(&self) -> DiskResult<u64>;
+    fn is_empty(&self) -> DiskResult<bool> {
+        Ok(self.len()? == 0)
+    }
+    fn set_len(&self, len: u64) -> DiskResult<()>;
+    /// Reserves blocks for `[offset, offset + len)`; reads there give zeros until written. Grows the file if needed.
+    fn allocate(&self, offset: u64, len: u64) -> DiskResult<()>;
+}

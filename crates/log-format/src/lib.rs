@@ -1,0 +1,1 @@
+//! Log segments, frames and records: a pure codec.

@@ -1,0 +1,1 @@
+//! The one log: ring, reservation, group commit, segments, readers.

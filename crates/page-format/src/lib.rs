@@ -1,0 +1,1 @@
+//! Slotted pages and the pure operations that change them.

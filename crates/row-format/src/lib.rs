@@ -1,0 +1,1 @@
+//! Row bodies in binlog packing and memcmp-ordered keys: a pure codec.

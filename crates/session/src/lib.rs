@@ -1,0 +1,1 @@
+//! One client connection: commands, statements, variables, results.

@@ -1,0 +1,1 @@
+//! Names, types, index choice: from syntax tree to plan.

@@ -1,0 +1,1 @@
+//! SQL lexer, parser and syntax tree.

@@ -1,0 +1,1 @@
+//! The engine: buffer pool, B+trees, transactions, locks, versions, recovery, purge.

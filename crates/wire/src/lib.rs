@@ -1,0 +1,1 @@
+//! The client protocol as pure bytes: packets, handshake, results, commands.

@@ -1,0 +1,2 @@
+//! Tasks of the project; `cargo xtask` lists them.
+fn main() {}
