@@ -25,14 +25,19 @@ impl Corruption {
     /// The same finding, named from further outside: `inner` becomes `outer, inner`.
     #[must_use]
     pub fn within(mut self, outer: impl fmt::Display) -> Self {
-        self.place = if self.place.is_empty() { outer.to_string() } else { format!("{outer}, {}", self.place) };
+        self.place =
+            if self.place.is_empty() { outer.to_string() } else { format!("{outer}, {}", self.place) };
         self
     }
 }
 
 impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "corrupt {} in {}: expected {}, found {}", self.field, self.place, self.expected, self.found)
+        write!(
+            f,
+            "corrupt {} in {}: expected {}, found {}",
+            self.field, self.place, self.expected, self.found
+        )
     }
 }
 
