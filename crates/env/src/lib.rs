@@ -5,6 +5,21 @@
 //! E2. Sync calls go through libc's `fsync`/`fdatasync`, so that they can be counted and slowed from outside.
 //! E3. An error of a sync is returned once and never retried here; the caller must stop writing (L7).
 
+pub mod clock;
+pub mod net;
+pub mod random;
+pub mod thread;
+
+mod aligned;
+mod os;
+mod sim;
+
+pub use aligned::{ALIGNMENT, AlignedBuf};
+pub use clock::{Clock, ManualClock, RealClock};
+pub use os::OsDisk;
+pub use random::Random;
+pub use sim::{Fault, Operation, Rule, SimDisk};
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +35,10 @@ pub struct DiskError {
 }
 
 impl DiskError {
+    pub fn new(operation: &'static str, path: &str, source: std::io::Error) -> Self {
+        Self { operation, path: path.to_owned(), source }
+    }
+    /// The volume has no room; nothing is lost and the call may be tried again later.
     pub fn is_full(&self) -> bool {
         matches!(self.source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
     }
@@ -55,14 +74,22 @@ pub enum Caching {
     Direct,
 }
 
+/// Relative, no empty parts, no `.` or `..` inside; `""` and `.` name the root itself.
+fn is_clean(path: &str) -> bool {
+    path.is_empty() || path == "." || path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
 /// A directory tree of files. Paths are relative to the data directory, with `/` between parts.
 pub trait Disk: Send + Sync {
     fn open(&self, path: &str, mode: OpenMode, caching: Caching) -> DiskResult<Arc<dyn File>>;
     fn exists(&self, path: &str) -> DiskResult<bool>;
+    /// Makes one directory; it may exist already.
     fn create_dir(&self, path: &str) -> DiskResult<()>;
     /// Names in a directory, sorted.
     fn list(&self, path: &str) -> DiskResult<Vec<String>>;
+    /// Replaces `to` if it exists; atomic, durable after `sync_dir` of both parents.
     fn rename(&self, from: &str, to: &str) -> DiskResult<()>;
+    /// Removes a file or an empty directory.
     fn remove(&self, path: &str) -> DiskResult<()>;
     /// Makes creations, renames and removals inside `path` durable.
     fn sync_dir(&self, path: &str) -> DiskResult<()>;
@@ -87,3 +114,6 @@ pub trait File: Send + Sync {
     /// Reserves blocks for `[offset, offset + len)`; reads there give zeros until written. Grows the file if needed.
     fn allocate(&self, offset: u64, len: u64) -> DiskResult<()>;
 }
+
+#[cfg(test)]
+mod tests;
