@@ -1,1 +1,5 @@
-//! Log segments, frames and records: a pure codec.
+//! Log segments, frames and records: a pure codec (docs/design/core.md, sections 1 and 2).
+#![forbid(unsafe_code)]
+
+pub mod frame;
+pub mod segment;
