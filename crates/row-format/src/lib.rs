@@ -1,1 +1,28 @@
 //! Row bodies in binlog packing and memcmp-ordered keys: a pure codec.
+//!
+//! # Layout of a body
+//! ```text
+//! null bitmap, (columns + 7) / 8 bytes, bit i of byte i / 8 set = column i is NULL; spare bits are 1 | packed values
+//! ```
+//! exactly as MariaDB writes a row image of all columns in a rows event. A NULL column takes no byte.
+//!
+//! # Invariants
+//! R1. Bytes that come from disk never panic: a body that does not fit its layout is a [`base::Corruption`].
+//! R2. `encode` of what `RowView` decoded gives the same bytes.
+//! R3. Comparing two keys with memcmp orders rows as MariaDB's index does.
+#![forbid(unsafe_code)]
+
+mod column;
+mod encode;
+pub mod key;
+mod layout;
+mod packed;
+mod splice;
+mod view;
+
+pub use column::{Column, ColumnType, IntSize};
+pub use encode::{EncodeError, encode_column, encode_row};
+pub use key::KeyPart;
+pub use layout::RowLayout;
+pub use splice::{Splice, apply_backward, apply_forward, diff};
+pub use view::RowView;

@@ -1,0 +1,135 @@
+//! Reading columns of a body in place.
+
+use base::Corruption;
+use types::Value;
+
+use crate::packed::{self, le_length};
+use crate::{ColumnType, RowLayout};
+
+/// A body with its layout.
+#[derive(Debug, Clone, Copy)]
+pub struct RowView<'a> {
+    layout: &'a RowLayout,
+    body: &'a [u8],
+}
+
+impl<'a> RowView<'a> {
+    /// Checks only that the bitmap is there; every column read checks itself.
+    pub fn new(layout: &'a RowLayout, body: &'a [u8]) -> Result<Self, Corruption> {
+        if body.len() < layout.bitmap_len() {
+            return Err(short(0, layout.bitmap_len(), body.len()));
+        }
+        Ok(Self { layout, body })
+    }
+
+    pub fn layout(&self) -> &'a RowLayout {
+        self.layout
+    }
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    pub fn is_null(&self, i: usize) -> bool {
+        self.body[i / 8] >> (i % 8) & 1 != 0
+    }
+
+    /// The value's bytes without length bytes; `None` for NULL.
+    pub fn column(&self, i: usize) -> Result<Option<&'a [u8]>, Corruption> {
+        if self.is_null(i) {
+            return Ok(None);
+        }
+        let (mut column, mut at) = self.layout.known_start(i);
+        while column < i {
+            if !self.is_null(column) {
+                at = self.locate(column, at)?.1;
+            }
+            column += 1;
+        }
+        let (start, end) = self.locate(i, at)?;
+        Ok(Some(&self.body[start..end]))
+    }
+
+    /// Every column in order: the bytes without length bytes, or `None` for NULL.
+    pub fn columns(&self) -> Columns<'a> {
+        Columns { view: *self, next: 0, at: self.layout.bitmap_len() }
+    }
+
+    /// The column as a value.
+    pub fn value(&self, i: usize) -> Result<Value, Corruption> {
+        match self.column(i)? {
+            None => Ok(Value::Null),
+            Some(bytes) => packed::decode(&self.layout.column(i).ty, bytes),
+        }
+    }
+
+    /// All columns as values, appended to `out`.
+    pub fn values(&self, out: &mut Vec<Value>) -> Result<(), Corruption> {
+        for (i, bytes) in self.columns().enumerate() {
+            out.push(match bytes? {
+                None => Value::Null,
+                Some(bytes) => packed::decode(&self.layout.column(i).ty, bytes)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Payload range of column `i` whose packed bytes start at `at`.
+    fn locate(&self, i: usize, at: usize) -> Result<(usize, usize), Corruption> {
+        let ty: &ColumnType = &self.layout.column(i).ty;
+        let (start, end) = match ty.fixed_len() {
+            Some(len) => (at, at + len),
+            None => {
+                let prefix = ty.length_bytes();
+                let Some(length) = self.body.get(at..at + prefix) else {
+                    return Err(short(i, at + prefix, self.body.len()));
+                };
+                (at + prefix, at + prefix + le_length(length))
+            }
+        };
+        if end > self.body.len() {
+            return Err(short(i, end, self.body.len()));
+        }
+        Ok((start, end))
+    }
+}
+
+/// See [`RowView::columns`].
+pub struct Columns<'a> {
+    view: RowView<'a>,
+    next: usize,
+    at: usize,
+}
+
+impl<'a> Iterator for Columns<'a> {
+    type Item = Result<Option<&'a [u8]>, Corruption>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let i = self.next;
+        if i >= self.view.layout.len() {
+            return None;
+        }
+        self.next += 1;
+        if self.view.is_null(i) {
+            return Some(Ok(None));
+        }
+        match self.view.locate(i, self.at) {
+            Ok((start, end)) => {
+                self.at = end;
+                Some(Ok(Some(&self.view.body[start..end])))
+            }
+            Err(e) => {
+                self.next = self.view.layout.len();
+                Some(Err(e))
+            }
+        }
+    }
+}
+
+fn short(column: usize, expected: usize, found: usize) -> Corruption {
+    Corruption::new(
+        format_args!("row column {column}"),
+        "body length",
+        format_args!("at least {expected} bytes"),
+        found,
+    )
+}

@@ -1,0 +1,195 @@
+//! What a conversion needs to know of its session, and what it tells back.
+
+use jiff::tz::TimeZone;
+
+/// The parts of `sql_mode` that values depend on; bits are MariaDB's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SqlMode(pub u64);
+
+impl SqlMode {
+    pub const REAL_AS_FLOAT: u64 = 1;
+    pub const PIPES_AS_CONCAT: u64 = 2;
+    pub const ANSI_QUOTES: u64 = 4;
+    pub const IGNORE_SPACE: u64 = 8;
+    pub const ONLY_FULL_GROUP_BY: u64 = 1 << 5;
+    pub const NO_UNSIGNED_SUBTRACTION: u64 = 1 << 6;
+    pub const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
+    pub const STRICT_TRANS_TABLES: u64 = 1 << 21;
+    pub const STRICT_ALL_TABLES: u64 = 1 << 22;
+    pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
+    pub const NO_ZERO_DATE: u64 = 1 << 24;
+    pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
+    pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
+    pub const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
+    pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
+    pub const TIME_ROUND_FRACTIONAL: u64 = 1 << 34;
+
+    /// 11.8's default.
+    pub const DEFAULT: Self = Self(
+        Self::STRICT_TRANS_TABLES | Self::ERROR_FOR_DIVISION_BY_ZERO | Self::NO_ENGINE_SUBSTITUTION | 1 << 28,
+    );
+
+    pub const fn has(self, bit: u64) -> bool {
+        self.0 & bit != 0
+    }
+    pub const fn strict(self) -> bool {
+        self.has(Self::STRICT_TRANS_TABLES | Self::STRICT_ALL_TABLES)
+    }
+}
+
+/// The type a text could not be read as, in the words of messages 1292 and 1366.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TypeName {
+    Integer,
+    Double,
+    Decimal,
+    Date,
+    Time,
+    DateTime,
+    Timestamp,
+    Year,
+    Boolean,
+    Str,
+}
+
+impl TypeName {
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Integer => "INTEGER",
+            Self::Double => "DOUBLE",
+            Self::Decimal => "DECIMAL",
+            Self::Date => "date",
+            Self::Time => "time",
+            Self::DateTime => "datetime",
+            Self::Timestamp => "timestamp",
+            Self::Year => "year",
+            Self::Boolean => "BOOLEAN",
+            Self::Str => "string",
+        }
+    }
+}
+
+/// Something lost or wrong that does not stop the statement by itself. `column`-less: the caller knows column and row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// 1292 Truncated incorrect %s value: '%s' — a text read as a number or temporal value in an expression.
+    TruncatedWrongValue {
+        as_type: TypeName,
+        text: String,
+    },
+    /// 1292/1411 Incorrect %s value: '%s' [for function %s].
+    IncorrectValue {
+        as_type: TypeName,
+        text: String,
+    },
+    /// 1265 Data truncated for column: digits or text were cut off.
+    Truncated,
+    /// 1264 Out of range value for column.
+    OutOfRange,
+    /// 1366 Incorrect %s value: '%s' for column.
+    IncorrectForColumn {
+        as_type: TypeName,
+        text: String,
+    },
+    /// 1406 Data too long for column (an error when strict, else reported as truncation 1265).
+    TooLong,
+    /// 1048/1263 NULL in a NOT NULL column.
+    NullToNotNull,
+    /// 1365 Division by 0.
+    DivisionByZero,
+    /// 1441 Datetime function: %s field overflow.
+    DatetimeOverflow {
+        function: &'static str,
+    },
+    /// 1300 Invalid %s character string: '%s'.
+    InvalidString {
+        charset: charset::Charset,
+        text: String,
+    },
+    /// 3719-like notes and others that carry their whole text: 1260 GROUP_CONCAT cut, 1301 result larger than max_allowed_packet.
+    ResultTooLarge {
+        function: &'static str,
+        limit: u64,
+    },
+    GroupConcatCut {
+        row: u64,
+    },
+    /// 1916 Got overflow when casting '%s' to %s. Value truncated.
+    CastOverflow {
+        text: String,
+        as_type: &'static str,
+    },
+    /// 1105 Cast to signed converted positive out-of-range integer to its negative complement, or the reverse.
+    CastToSigned,
+    CastToUnsigned,
+    /// 1411 Incorrect %s value: '%s' for function %s.
+    WrongForFunction {
+        what: &'static str,
+        text: String,
+        function: &'static str,
+    },
+}
+
+/// An expression that has no value: the statement stops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueError {
+    /// 1690 %s value is out of range in '%s': the type; the caller knows the expression's text.
+    OutOfRange { type_name: &'static str },
+    /// 1267 Illegal mix of collations.
+    IllegalMix { operation: &'static str },
+    /// 1582 Incorrect parameter count in the call to native function.
+    WrongArgCount { function: String },
+    /// 4079 Illegal parameter data type %s for operation '%s'.
+    IllegalType { type_name: &'static str, operation: &'static str },
+    /// 1210 Incorrect arguments to %s.
+    WrongArguments { function: &'static str },
+    /// A strict statement that turns a warning into an error.
+    Strict(Warning),
+    /// 1365 Division by 0 under ERROR_FOR_DIVISION_BY_ZERO and strict mode in DML.
+    DivisionByZero,
+    /// 1139 Got error from regexp.
+    Regexp { text: String },
+    /// The session was killed or timed out inside a long function.
+    Interrupted,
+    /// This build does not have it.
+    NotSupported { what: String },
+}
+
+/// Settings of the session that evaluates, and the warnings it gathers.
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub sql_mode: SqlMode,
+    pub div_precision_increment: u8,
+    pub time_zone: TimeZone,
+    /// Start of the statement, microseconds since 1970 UTC: NOW().
+    pub now_micros: i64,
+    pub max_allowed_packet: u64,
+    pub warnings: Vec<Warning>,
+    /// Warnings beyond this are counted, not kept (`max_error_count`).
+    pub max_warnings: usize,
+    pub warning_count: u64,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self {
+            sql_mode: SqlMode::DEFAULT,
+            div_precision_increment: 4,
+            time_zone: TimeZone::UTC,
+            now_micros: 0,
+            max_allowed_packet: 16 << 20,
+            warnings: Vec::new(),
+            max_warnings: 64,
+            warning_count: 0,
+        }
+    }
+}
+
+impl Context {
+    pub fn warn(&mut self, warning: Warning) {
+        self.warning_count += 1;
+        if self.warnings.len() < self.max_warnings {
+            self.warnings.push(warning);
+        }
+    }
+}
