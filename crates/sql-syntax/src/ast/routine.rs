@@ -95,6 +95,13 @@ pub enum DropRoutineKind {
     PackageBody,
 }
 
+/// DROP TRIGGER, DROP EVENT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DropObject<'a> {
+    pub if_exists: bool,
+    pub name: ObjectName<'a>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CreatePackage<'a> {
     pub mode: CreateMode,
