@@ -143,7 +143,7 @@ pub struct Plugin<'a> {
 pub enum Backup<'a> {
     /// START, FLUSH, BLOCK_DDL, BLOCK_COMMIT, END
     Stage(Ident<'a>),
-    Lock(ObjectName<'a>),
+    Lock(&'a ObjectName<'a>),
     Unlock,
 }
 
