@@ -1,1 +1,3 @@
 //! Names, types, index choice: from syntax tree to plan.
+
+pub mod error;

@@ -1,0 +1,154 @@
+//! What the dictionary knows of a table.
+//!
+//! # Invariants
+//! 1. `indexes[0]` is the clustered index: `PRIMARY`, or an index without parts on the hidden row id.
+//! 2. Index parts name columns by position; `version` grows whenever positions or types change.
+//! 3. A definition in the cache never changes: DDL replaces it.
+
+use std::sync::Arc;
+
+use base::{IndexId, PageNo, SpaceId, TableId};
+use charset::Collation;
+use row_format::{Column, ColumnType, KeyPart, RowLayout};
+use storage::{IndexSpec, TableSpec};
+use types::Value;
+
+/// Name of a clustered index on the hidden row id; no index of a user may have it.
+pub const HIDDEN_KEY: &str = "GEN_CLUST_INDEX";
+pub const PRIMARY: &str = "PRIMARY";
+
+/// What a column gets when an INSERT does not name it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DefaultValue {
+    /// An INSERT must name it (strict mode).
+    None,
+    Null,
+    /// Of the column's type.
+    Literal(DefaultLiteral),
+    CurrentTimestamp,
+}
+
+/// A literal default with equality by its stored form.
+#[derive(Debug, Clone)]
+pub struct DefaultLiteral(pub Value);
+
+impl PartialEq for DefaultLiteral {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{:?}", self.0) == format!("{:?}", other.0)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnDef {
+    pub name: String,
+    pub ty: ColumnType,
+    pub nullable: bool,
+    /// Display width of an integer, `(M, D)` of a FLOAT or DOUBLE: shown, otherwise without effect.
+    pub width: Option<u32>,
+    pub decimals: Option<u8>,
+    pub zerofill: bool,
+    pub default: DefaultValue,
+    pub on_update_now: bool,
+    pub auto_increment: bool,
+    pub invisible: bool,
+    pub comment: String,
+    /// JSON: a LONGTEXT with a binary collation that was declared as JSON.
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexDef {
+    pub id: IndexId,
+    pub root: PageNo,
+    pub name: String,
+    pub unique: bool,
+    pub parts: Vec<KeyPart>,
+    pub comment: String,
+    /// `USING BTREE` was written.
+    pub using_btree: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableDef {
+    pub id: TableId,
+    pub version: u32,
+    pub space: SpaceId,
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<ColumnDef>,
+    pub indexes: Vec<IndexDef>,
+    pub collation: Collation,
+    pub comment: String,
+    /// ROW_FORMAT and the like, as SHOW CREATE TABLE repeats them.
+    pub options: String,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+impl TableDef {
+    /// Position of a column; names compare without case.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| same_name(&c.name, name))
+    }
+
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.indexes.iter().position(|i| same_name(&i.name, name))
+    }
+
+    pub fn has_primary_key(&self) -> bool {
+        !self.indexes[0].parts.is_empty()
+    }
+
+    pub fn auto_increment(&self) -> Option<usize> {
+        self.columns.iter().position(|c| c.auto_increment)
+    }
+
+    pub fn layout(&self) -> RowLayout {
+        RowLayout::new(
+            self.columns.iter().map(|c| Column { ty: c.ty.clone(), nullable: c.nullable }).collect(),
+        )
+    }
+
+    /// `schema.name`, for messages.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// What storage needs to open the table.
+    pub fn spec(&self) -> TableSpec {
+        TableSpec {
+            id: self.id,
+            version: self.version,
+            space: self.space,
+            layout: Arc::new(self.layout()),
+            indexes: self.indexes.iter().map(IndexDef::spec).collect(),
+            auto_increment: self.auto_increment(),
+            name: self.full_name(),
+        }
+    }
+}
+
+impl IndexDef {
+    fn spec(&self) -> IndexSpec {
+        IndexSpec {
+            id: self.id,
+            root: self.root,
+            unique: self.unique,
+            parts: self.parts.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// A database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatabaseDef {
+    pub name: String,
+    pub collation: Collation,
+    pub comment: String,
+}
+
+/// Column, index and alias names compare without case.
+pub fn same_name(a: &str, b: &str) -> bool {
+    a == b || a.eq_ignore_ascii_case(b) || (!(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase())
+}

@@ -1,0 +1,208 @@
+//! What can be wrong with a statement, from names to values. Numbers, SQLSTATEs and texts are `client-error`'s.
+//!
+//! The same values are warnings when the statement goes on (IGNORE, non-strict mode, IF EXISTS).
+
+use std::fmt;
+
+/// The part of a statement that names a column, for "Unknown column 'x' in 'WHERE'".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clause {
+    Select,
+    Where,
+    On,
+    GroupBy,
+    Having,
+    OrderBy,
+    Set,
+    InsertInto,
+    Values,
+    Limit,
+    OnDuplicateKey,
+}
+
+/// One condition of a statement: an error, or a warning where the mode lets the statement go on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SqlError {
+    // Names.
+    NoDatabaseSelected,
+    UnknownDatabase(String),
+    DatabaseExists(String),
+    DatabaseMissing(String),
+    TableExists(String),
+    /// DROP of what is not there: `db.t` or a list of them.
+    UnknownTable(String),
+    NoSuchTable { schema: String, name: String },
+    UnknownColumn { name: String, clause: Clause },
+    AmbiguousColumn { name: String, clause: Clause },
+    NotUniqueTable(String),
+    UnknownKey { key: String, table: String },
+    UnknownFunction(String),
+    WrongParameterCount(String),
+    UnknownVariable(String),
+    IncorrectTableName(String),
+    IncorrectDatabaseName(String),
+    IncorrectColumnName(String),
+    IdentifierTooLong(String),
+    AccessDeniedToDatabase { user: String, schema: String },
+    // Shape.
+    ColumnSpecifiedTwice(String),
+    ColumnCountMismatch { row: u64 },
+    NoTablesUsed,
+    InvalidGroupFunction,
+    MixOfGroupColumns,
+    OperandColumns(u32),
+    IllegalParameterTypes { left: &'static str, right: &'static str, operation: String },
+    UnionColumnCount,
+    SubqueryMoreThanOneRow,
+    WrongUsage { first: &'static str, second: &'static str },
+    IllegalMixOfCollations { first: String, second: String, operation: String },
+    CollationNotForCharset { collation: String, charset: String },
+    UnknownCharset(String),
+    UnknownCollation(String),
+    UnknownEngine(String),
+    UpdateTableUsed(String),
+    /// Understood but not built.
+    NotSupported(String),
+    WrongArguments(String),
+    // Definitions.
+    DuplicateColumn(String),
+    DuplicateKeyName(String),
+    MultiplePrimaryKey,
+    WrongAutoColumn,
+    BlobKeyWithoutLength(String),
+    KeyColumnMissing(String),
+    WrongSubKey,
+    KeyTooLong(u32),
+    TooManyKeyParts(u32),
+    TooManyColumns,
+    DisplayWidth { column: String, max: u32 },
+    PrecisionTooBig { column: String, max: u32 },
+    ScaleTooBig { column: String, max: u32 },
+    ScaleOverPrecision(String),
+    ColumnTooLong { column: String, max: u32 },
+    RowSizeTooLarge,
+    InvalidDefault(String),
+    InvalidOnUpdate(String),
+    PrimaryKeyNullable,
+    TableMustHaveColumns,
+    CannotDrop { what: &'static str, name: String },
+    CannotRemoveAllColumns,
+    InvalidUseOfNull,
+    // Values.
+    DuplicateEntry { value: String, key: String },
+    ColumnCannotBeNull(String),
+    NoDefault(String),
+    DataTooLong { column: String, row: u64 },
+    OutOfRange { column: String, row: u64 },
+    DataTruncated { column: String, row: u64 },
+    /// "Incorrect integer value: 'abc' for column `t`.`a`.`b` at row 1".
+    IncorrectValue { kind: String, value: String, column: String, row: u64 },
+    /// "Incorrect string value" has its own number.
+    IncorrectStringValue { kind: String, value: String, column: String, row: u64 },
+    /// "Truncated incorrect DOUBLE value: '1a'".
+    TruncatedValue { kind: String, value: String },
+    DivisionByZero,
+    ValueOutOfRange { kind: String, expression: String },
+    AutoIncrementExhausted,
+    GroupConcatCut { row: u64 },
+    // Transactions, locks, storage.
+    Deadlock,
+    LockWaitTimeout,
+    LockNoWait,
+    SnapshotChanged { table: String },
+    Interrupted,
+    ReadOnly,
+    ReadOnlyTransaction,
+    RowTooLarge { max: u32 },
+    TableFull(String),
+    Io { operation: String, table: String },
+    /// Bytes of a table that do not verify; the text says where.
+    Corrupt { table: String, detail: String },
+    OutOfMemory,
+    /// Notes.
+    NoSuchTableNote(String),
+    /// A number, a state and a text made elsewhere (SIGNAL, functions of other crates).
+    Other { errno: u16, state: [u8; 5], text: String },
+}
+
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Select => "SELECT",
+            Self::Where => "WHERE",
+            Self::On => "ON",
+            Self::GroupBy => "GROUP BY",
+            Self::Having => "HAVING",
+            Self::OrderBy => "ORDER BY",
+            Self::Set => "SET",
+            Self::InsertInto => "INSERT INTO",
+            Self::Values => "VALUES",
+            Self::Limit => "LIMIT",
+            Self::OnDuplicateKey => "UPDATE",
+        })
+    }
+}
+
+impl SqlError {
+    pub fn not_supported(what: impl Into<String>) -> Self {
+        Self::NotSupported(what.into())
+    }
+}
+
+pub type SqlResult<T> = Result<T, SqlError>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// The diagnostics area of a statement: SHOW WARNINGS, @@warning_count.
+#[derive(Debug, Default)]
+pub struct Warnings {
+    list: Vec<(Level, SqlError)>,
+    count: u32,
+    errors: u32,
+    /// max_error_count: how many are kept; all are counted.
+    kept_max: u32,
+}
+
+impl Warnings {
+    pub fn new() -> Self {
+        Self { kept_max: 64, ..Self::default() }
+    }
+    pub fn set_kept_max(&mut self, kept_max: u32) {
+        self.kept_max = kept_max;
+    }
+    pub fn clear(&mut self) {
+        if self.count != 0 || !self.list.is_empty() {
+            self.list.clear();
+            self.count = 0;
+            self.errors = 0;
+        }
+    }
+    pub fn push(&mut self, level: Level, condition: SqlError) {
+        self.count += 1;
+        self.errors += u32::from(level == Level::Error);
+        if self.list.len() < self.kept_max as usize {
+            self.list.push((level, condition));
+        }
+    }
+    pub fn warn(&mut self, condition: SqlError) {
+        self.push(Level::Warning, condition);
+    }
+    pub fn note(&mut self, condition: SqlError) {
+        self.push(Level::Note, condition);
+    }
+    pub fn list(&self) -> &[(Level, SqlError)] {
+        &self.list
+    }
+    /// All conditions, kept or not.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+    pub fn error_count(&self) -> u32 {
+        self.errors
+    }
+}
