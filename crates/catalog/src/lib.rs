@@ -1,1 +1,4 @@
 //! Data dictionary and metadata locks.
+#![forbid(unsafe_code)]
+
+pub mod mdl;

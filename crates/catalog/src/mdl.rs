@@ -22,7 +22,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use env::Clock;
 
 const EXCLUSIVE: u32 = 1 << 31;
 const PENDING: u32 = 1 << 30;
@@ -105,7 +107,14 @@ impl MdlLock {
     }
 
     /// Waits for the lock until `deadline`; the caller has searched for cycles.
-    fn wait(&self, mode: MdlMode, deadline: Instant, killed: &AtomicBool) -> Result<(), MdlError> {
+    fn wait(
+        &self,
+        mode: MdlMode,
+        clock: &dyn Clock,
+        timeout: Duration,
+        killed: &AtomicBool,
+    ) -> Result<(), MdlError> {
+        let deadline = clock.monotonic().saturating_add(timeout);
         let mut queue = guard(&self.queue);
         match mode {
             MdlMode::Shared => queue.shared_waiters += 1,
@@ -119,7 +128,7 @@ impl MdlLock {
             if killed.load(Ordering::Acquire) {
                 break Err(MdlError::Interrupted);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_sub(clock.monotonic());
             if left.is_zero() {
                 break Err(MdlError::Timeout);
             }
@@ -146,13 +155,23 @@ struct Holder {
 }
 
 /// Every metadata lock and every session that may hold one.
-#[derive(Debug, Default)]
 pub struct Locks {
+    clock: Arc<dyn Clock>,
     names: Mutex<HashMap<(String, String), Arc<MdlLock>>>,
     graph: Mutex<HashMap<u64, Arc<Holder>>>,
 }
 
+impl std::fmt::Debug for Locks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Locks").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}
+
 impl Locks {
+    pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Self { clock, names: Mutex::default(), graph: Mutex::default() })
+    }
+
     /// The lock of `schema`.`table`; an empty table name is the database's own lock.
     pub fn of(&self, schema: &str, table: &str) -> Arc<MdlLock> {
         guard(&self.names).entry((schema.to_owned(), table.to_owned())).or_default().clone()
@@ -180,7 +199,7 @@ impl Locks {
         }
     }
 
-    /// Number of sessions that wait now, and the name of what each waits for is not kept: for SHOW STATUS and tests.
+    /// Number of sessions that wait now.
     pub fn waiting(&self) -> usize {
         guard(&self.graph).values().filter(|h| guard(&h.waits_for).is_some()).count()
     }
@@ -218,7 +237,9 @@ fn blocks(other: &Holder, lock: &Arc<MdlLock>, mode: MdlMode) -> bool {
     let conflicts = |m: MdlMode| mode == MdlMode::Exclusive || m == MdlMode::Exclusive;
     let holds = guard(&other.held).iter().any(|(l, m)| Arc::ptr_eq(l, lock) && conflicts(*m));
     let queued = mode == MdlMode::Shared
-        && guard(&other.waits_for).as_ref().is_some_and(|(l, m)| Arc::ptr_eq(l, lock) && *m == MdlMode::Exclusive);
+        && guard(&other.waits_for)
+            .as_ref()
+            .is_some_and(|(l, m)| Arc::ptr_eq(l, lock) && *m == MdlMode::Exclusive);
     holds || queued
 }
 
@@ -249,8 +270,7 @@ impl MdlContext {
     #[cold]
     fn lock_slow(&mut self, lock: &Arc<MdlLock>, mode: MdlMode, timeout: Duration) -> Result<(), MdlError> {
         self.locks.begin_wait(self.id, lock, mode)?;
-        let deadline = Instant::now() + timeout;
-        let outcome = lock.wait(mode, deadline, &self.holder.killed);
+        let outcome = lock.wait(mode, &*self.locks.clock, timeout, &self.holder.killed);
         *guard(&self.holder.waits_for) = None;
         self.holder.killed.store(false, Ordering::Release);
         outcome?;
@@ -296,7 +316,7 @@ mod tests {
 
     #[test]
     fn readers_share_and_ddl_waits_for_them() {
-        let locks = Arc::new(Locks::default());
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
         let (mut a, mut b) = (locks.context(1), locks.context(2));
         a.lock(&t, MdlMode::Shared, LONG).unwrap();
@@ -311,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_release_wakes_the_waiting_ddl() {
-        let locks = Arc::new(Locks::default());
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
         let mut reader = locks.context(1);
         reader.lock(&t, MdlMode::Shared, LONG).unwrap();
@@ -326,7 +346,7 @@ mod tests {
 
     #[test]
     fn crossing_waits_make_one_victim() {
-        let locks = Arc::new(Locks::default());
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
         let (t, u) = (locks.of("d", "t"), locks.of("d", "u"));
         let mut a = locks.context(1);
         a.lock(&t, MdlMode::Shared, LONG).unwrap();
@@ -349,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_killed_waiter_gives_up() {
-        let locks = Arc::new(Locks::default());
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
         let mut a = locks.context(1);
         a.lock(&t, MdlMode::Exclusive, LONG).unwrap();
@@ -364,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_lock_taken_twice_is_released_once() {
-        let locks = Arc::new(Locks::default());
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
         let mut a = locks.context(1);
         a.lock(&t, MdlMode::Shared, LONG).unwrap();

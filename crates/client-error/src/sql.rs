@@ -31,17 +31,15 @@ fn names(error: &SqlError) -> Option<ClientError> {
         }
         TableExists(name) => e(1050, b"42S01", format!("Table '{name}' already exists")),
         UnknownTable(name) | NoSuchTableNote(name) => e(1051, b"42S02", format!("Unknown table '{name}'")),
-        NoSuchTable { schema, name } => {
-            e(1146, b"42S02", format!("Table '{schema}.{name}' doesn't exist"))
-        }
-        UnknownColumn { name, clause } => {
-            e(1054, b"42S22", format!("Unknown column '{name}' in '{clause}'"))
-        }
+        NoSuchTable { schema, name } => e(1146, b"42S02", format!("Table '{schema}.{name}' doesn't exist")),
+        UnknownColumn { name, clause } => e(1054, b"42S22", format!("Unknown column '{name}' in '{clause}'")),
         AmbiguousColumn { name, clause } => {
             e(1052, b"23000", format!("Column '{name}' in {clause} is ambiguous"))
         }
         NotUniqueTable(name) => e(1066, b"42000", format!("Not unique table/alias: '{name}'")),
-        UnknownKey { key, table } => e(1176, b"42000", format!("Key '{key}' doesn't exist in table '{table}'")),
+        UnknownKey { key, table } => {
+            e(1176, b"42000", format!("Key '{key}' doesn't exist in table '{table}'"))
+        }
         UnknownFunction(name) => e(1305, b"42000", format!("FUNCTION {name} does not exist")),
         WrongParameterCount(name) => {
             e(1582, b"42000", format!("Incorrect parameter count in the call to native function '{name}'"))
@@ -88,17 +86,19 @@ fn shapes(error: &SqlError) -> Option<ClientError> {
             b"HY000",
             format!("Illegal mix of collations {first} and {second} for operation '{operation}'"),
         ),
-        CollationNotForCharset { collation, charset } => e(
-            1253,
-            b"42000",
-            format!("COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"),
-        ),
+        CollationNotForCharset { collation, charset } => {
+            e(1253, b"42000", format!("COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"))
+        }
         UnknownCharset(name) => e(1115, b"42000", format!("Unknown character set: '{name}'")),
         UnknownCollation(name) => e(1273, b"HY000", format!("Unknown collation: '{name}'")),
         UnknownEngine(name) => e(1286, b"42000", format!("Unknown storage engine '{name}'")),
-        UpdateTableUsed(name) => {
-            e(1093, b"HY000", format!("Table '{name}' is specified twice, both as a target for 'UPDATE' and as a separate source for data"))
-        }
+        UpdateTableUsed(name) => e(
+            1093,
+            b"HY000",
+            format!(
+                "Table '{name}' is specified twice, both as a target for 'UPDATE' and as a separate source for data"
+            ),
+        ),
         NotSupported(what) => {
             e(1235, b"42000", format!("This version of MorseDB doesn't yet support '{what}'"))
         }
@@ -171,11 +171,9 @@ fn definitions(error: &SqlError) -> Option<ClientError> {
         CannotDrop { what, name } => {
             e(1091, b"42000", format!("Can't DROP {what} `{name}`; check that it exists"))
         }
-        CannotRemoveAllColumns => s(
-            1090,
-            b"42000",
-            "You can't delete all columns with ALTER TABLE; use DROP TABLE instead",
-        ),
+        CannotRemoveAllColumns => {
+            s(1090, b"42000", "You can't delete all columns with ALTER TABLE; use DROP TABLE instead")
+        }
         InvalidUseOfNull => s(1138, b"22004", "Invalid use of NULL value"),
         _ => None,
     }
@@ -199,7 +197,8 @@ fn values(error: &SqlError) -> Option<ClientError> {
             e(1265, b"01000", format!("Data truncated for column '{column}' at row {row}"))
         }
         IncorrectValue { kind, value, column, row } => {
-            let errno = if matches!(kind.as_str(), "date" | "datetime" | "time" | "timestamp") { 1292 } else { 1366 };
+            let errno =
+                if matches!(kind.as_str(), "date" | "datetime" | "time" | "timestamp") { 1292 } else { 1366 };
             e(errno, b"22007", format!("Incorrect {kind} value: '{value}' for column {column} at row {row}"))
         }
         IncorrectStringValue { kind, value, column, row } => {
@@ -212,7 +211,9 @@ fn values(error: &SqlError) -> Option<ClientError> {
         ValueOutOfRange { kind, expression } => {
             e(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
         }
-        AutoIncrementExhausted => s(1467, b"HY000", "Failed to read auto-increment value from storage engine"),
+        AutoIncrementExhausted => {
+            s(1467, b"HY000", "Failed to read auto-increment value from storage engine")
+        }
         GroupConcatCut { row } => e(1260, b"HY000", format!("Row {row} was cut by group_concat()")),
         _ => None,
     }
@@ -222,9 +223,11 @@ fn values(error: &SqlError) -> Option<ClientError> {
 fn engine(error: &SqlError) -> ClientError {
     use SqlError::*;
     match error {
-        Deadlock => {
-            ClientError::new(1213, b"40001", "Deadlock found when trying to get lock; try restarting transaction")
-        }
+        Deadlock => ClientError::new(
+            1213,
+            b"40001",
+            "Deadlock found when trying to get lock; try restarting transaction",
+        ),
         LockWaitTimeout | LockNoWait => {
             ClientError::new(1205, b"HY000", "Lock wait timeout exceeded; try restarting transaction")
         }
@@ -243,12 +246,16 @@ fn engine(error: &SqlError) -> ClientError {
         RowTooLarge { max } => ClientError::new(
             1118,
             b"42000",
-            format!("Row size too large (> {max}). Changing some columns to TEXT or BLOB may help. In current row format, BLOB prefix of 0 bytes is stored inline."),
+            format!(
+                "Row size too large (> {max}). Changing some columns to TEXT or BLOB may help. In current row format, BLOB prefix of 0 bytes is stored inline."
+            ),
         ),
         TableFull(name) => ClientError::new(1114, b"HY000", format!("The table '{name}' is full")),
-        Io { operation, table } => {
-            ClientError::new(1030, b"HY000", format!("Got error 5 \"{operation}\" from storage engine on '{table}'"))
-        }
+        Io { operation, table } => ClientError::new(
+            1030,
+            b"HY000",
+            format!("Got error 5 \"{operation}\" from storage engine on '{table}'"),
+        ),
         Corrupt { table, detail } => {
             ClientError::new(1712, b"HY000", format!("Index for table '{table}' is corrupt; {detail}"))
         }

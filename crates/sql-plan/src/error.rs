@@ -31,11 +31,23 @@ pub enum SqlError {
     TableExists(String),
     /// DROP of what is not there: `db.t` or a list of them.
     UnknownTable(String),
-    NoSuchTable { schema: String, name: String },
-    UnknownColumn { name: String, clause: Clause },
-    AmbiguousColumn { name: String, clause: Clause },
+    NoSuchTable {
+        schema: String,
+        name: String,
+    },
+    UnknownColumn {
+        name: String,
+        clause: Clause,
+    },
+    AmbiguousColumn {
+        name: String,
+        clause: Clause,
+    },
     NotUniqueTable(String),
-    UnknownKey { key: String, table: String },
+    UnknownKey {
+        key: String,
+        table: String,
+    },
     UnknownFunction(String),
     WrongParameterCount(String),
     UnknownVariable(String),
@@ -43,20 +55,39 @@ pub enum SqlError {
     IncorrectDatabaseName(String),
     IncorrectColumnName(String),
     IdentifierTooLong(String),
-    AccessDeniedToDatabase { user: String, schema: String },
+    AccessDeniedToDatabase {
+        user: String,
+        schema: String,
+    },
     // Shape.
     ColumnSpecifiedTwice(String),
-    ColumnCountMismatch { row: u64 },
+    ColumnCountMismatch {
+        row: u64,
+    },
     NoTablesUsed,
     InvalidGroupFunction,
     MixOfGroupColumns,
     OperandColumns(u32),
-    IllegalParameterTypes { left: &'static str, right: &'static str, operation: String },
+    IllegalParameterTypes {
+        left: &'static str,
+        right: &'static str,
+        operation: String,
+    },
     UnionColumnCount,
     SubqueryMoreThanOneRow,
-    WrongUsage { first: &'static str, second: &'static str },
-    IllegalMixOfCollations { first: String, second: String, operation: String },
-    CollationNotForCharset { collation: String, charset: String },
+    WrongUsage {
+        first: &'static str,
+        second: &'static str,
+    },
+    IllegalMixOfCollations {
+        first: String,
+        second: String,
+        operation: String,
+    },
+    CollationNotForCharset {
+        collation: String,
+        charset: String,
+    },
     UnknownCharset(String),
     UnknownCollation(String),
     UnknownEngine(String),
@@ -75,54 +106,113 @@ pub enum SqlError {
     KeyTooLong(u32),
     TooManyKeyParts(u32),
     TooManyColumns,
-    DisplayWidth { column: String, max: u32 },
-    PrecisionTooBig { column: String, max: u32 },
-    ScaleTooBig { column: String, max: u32 },
+    DisplayWidth {
+        column: String,
+        max: u32,
+    },
+    PrecisionTooBig {
+        column: String,
+        max: u32,
+    },
+    ScaleTooBig {
+        column: String,
+        max: u32,
+    },
     ScaleOverPrecision(String),
-    ColumnTooLong { column: String, max: u32 },
+    ColumnTooLong {
+        column: String,
+        max: u32,
+    },
     RowSizeTooLarge,
     InvalidDefault(String),
     InvalidOnUpdate(String),
     PrimaryKeyNullable,
     TableMustHaveColumns,
-    CannotDrop { what: &'static str, name: String },
+    CannotDrop {
+        what: &'static str,
+        name: String,
+    },
     CannotRemoveAllColumns,
     InvalidUseOfNull,
     // Values.
-    DuplicateEntry { value: String, key: String },
+    DuplicateEntry {
+        value: String,
+        key: String,
+    },
     ColumnCannotBeNull(String),
     NoDefault(String),
-    DataTooLong { column: String, row: u64 },
-    OutOfRange { column: String, row: u64 },
-    DataTruncated { column: String, row: u64 },
+    DataTooLong {
+        column: String,
+        row: u64,
+    },
+    OutOfRange {
+        column: String,
+        row: u64,
+    },
+    DataTruncated {
+        column: String,
+        row: u64,
+    },
     /// "Incorrect integer value: 'abc' for column `t`.`a`.`b` at row 1".
-    IncorrectValue { kind: String, value: String, column: String, row: u64 },
+    IncorrectValue {
+        kind: String,
+        value: String,
+        column: String,
+        row: u64,
+    },
     /// "Incorrect string value" has its own number.
-    IncorrectStringValue { kind: String, value: String, column: String, row: u64 },
+    IncorrectStringValue {
+        kind: String,
+        value: String,
+        column: String,
+        row: u64,
+    },
     /// "Truncated incorrect DOUBLE value: '1a'".
-    TruncatedValue { kind: String, value: String },
+    TruncatedValue {
+        kind: String,
+        value: String,
+    },
     DivisionByZero,
-    ValueOutOfRange { kind: String, expression: String },
+    ValueOutOfRange {
+        kind: String,
+        expression: String,
+    },
     AutoIncrementExhausted,
-    GroupConcatCut { row: u64 },
+    GroupConcatCut {
+        row: u64,
+    },
     // Transactions, locks, storage.
     Deadlock,
     LockWaitTimeout,
     LockNoWait,
-    SnapshotChanged { table: String },
+    SnapshotChanged {
+        table: String,
+    },
     Interrupted,
     ReadOnly,
     ReadOnlyTransaction,
-    RowTooLarge { max: u32 },
+    RowTooLarge {
+        max: u32,
+    },
     TableFull(String),
-    Io { operation: String, table: String },
+    Io {
+        operation: String,
+        table: String,
+    },
     /// Bytes of a table that do not verify; the text says where.
-    Corrupt { table: String, detail: String },
+    Corrupt {
+        table: String,
+        detail: String,
+    },
     OutOfMemory,
     /// Notes.
     NoSuchTableNote(String),
     /// A number, a state and a text made elsewhere (SIGNAL, functions of other crates).
-    Other { errno: u16, state: [u8; 5], text: String },
+    Other {
+        errno: u16,
+        state: [u8; 5],
+        text: String,
+    },
 }
 
 impl fmt::Display for Clause {

@@ -31,7 +31,10 @@ pub enum FieldType {
 
 impl FieldType {
     pub const fn is_integer(self) -> bool {
-        matches!(self, Self::Tiny | Self::Short | Self::Long | Self::LongLong | Self::Int24 | Self::Year | Self::Bit)
+        matches!(
+            self,
+            Self::Tiny | Self::Short | Self::Long | Self::LongLong | Self::Int24 | Self::Year | Self::Bit
+        )
     }
     pub const fn is_real(self) -> bool {
         matches!(self, Self::Float | Self::Double)

@@ -1,0 +1,432 @@
+//! Plans: what the executor runs. Built once for a prepared statement, reused with other parameters.
+//!
+//! # Life of a plan
+//! A plan holds `Arc`s of the table versions it was made for and the catalog version at that time. Before it runs, its
+//! tables are locked (metadata lock, shared) and each handle is compared with the catalog; a plan of an older version is
+//! thrown away and made again.
+//!
+//! # Invariants
+//! 1. `SelectPlan::steps` is the join order; a step's `on` and key expressions read only slots of earlier steps, of its own,
+//!    or of outer query blocks.
+//! 2. Slots of a statement are numbered without gaps below `Plan::slots`; `SlotSet::CAPACITY` bounds them.
+
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use types::Value;
+
+use crate::expr::{ColumnRef, CompareAs, Expr, Slot, Typed};
+use crate::meta::ColumnMeta;
+
+/// A statement that reads or changes rows.
+#[derive(Debug)]
+pub struct Plan {
+    pub kind: PlanKind,
+    /// Slots of the whole statement, subqueries included.
+    pub slots: u16,
+    /// Result caches of subqueries.
+    pub subqueries: u16,
+    pub params: u16,
+    /// Every table that is read or written, to be locked and checked before running.
+    pub tables: Vec<Arc<TableHandle>>,
+    /// Catalog version the plan was made for.
+    pub catalog_version: u64,
+}
+
+#[derive(Debug)]
+pub enum PlanKind {
+    Query(QueryPlan),
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+    /// DO: evaluate and forget.
+    Do(Vec<Expr>),
+}
+
+impl Plan {
+    /// Result columns; empty for statements without a result set.
+    pub fn columns(&self) -> &[ColumnMeta] {
+        match &self.kind {
+            PlanKind::Query(q) => &q.columns,
+            _ => &[],
+        }
+    }
+    /// Whether running it takes a write transaction.
+    pub fn writes(&self) -> bool {
+        matches!(self.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_))
+    }
+}
+
+/// A query with the clauses that apply to its whole result.
+#[derive(Debug, Clone)]
+pub struct QueryPlan {
+    pub body: QueryBody,
+    pub columns: Vec<ColumnMeta>,
+    /// SELECT ... INTO @a, @b.
+    pub into: Vec<Box<str>>,
+}
+
+#[derive(Debug, Clone)]
+pub enum QueryBody {
+    Select(Box<SelectPlan>),
+    Set(Box<SetPlan>),
+    /// VALUES (..), (..)
+    Values(Vec<Vec<Expr>>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetOp {
+    Union,
+    Except,
+    Intersect,
+}
+
+/// `first op term op term ...`, from the left.
+#[derive(Debug, Clone)]
+pub struct SetPlan {
+    pub first: QueryPlan,
+    pub rest: Vec<SetTerm>,
+    /// Holds the result's row while ORDER BY is evaluated.
+    pub slot: Slot,
+    pub order: Vec<SortKey>,
+    pub limit: LimitPlan,
+    /// The collation (for texts) by which rows are equal, a column each.
+    pub columns: Vec<Typed>,
+}
+
+#[derive(Debug, Clone)]
+pub struct SetTerm {
+    pub op: SetOp,
+    pub all: bool,
+    pub query: QueryPlan,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct LimitPlan {
+    pub count: Option<Expr>,
+    pub offset: Option<Expr>,
+}
+
+#[derive(Debug, Clone)]
+pub struct SortKey {
+    pub expr: Expr,
+    pub compare: CompareAs,
+    pub descending: bool,
+}
+
+/// How the rows of a step are locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    Shared,
+    Exclusive,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockWaitPolicy {
+    Default,
+    NoWait,
+    Seconds(u64),
+    SkipLocked,
+}
+
+#[derive(Debug, Clone)]
+pub struct SelectPlan {
+    pub steps: Vec<TableStep>,
+    /// Conditions without any column of this block; false = no rows.
+    pub gate: Option<Expr>,
+    pub output: Vec<Typed>,
+    pub group: Option<GroupPlan>,
+    pub having: Option<Expr>,
+    pub distinct: bool,
+    /// Empty when the rows come in order.
+    pub order: Vec<SortKey>,
+    pub limit: LimitPlan,
+    pub lock: Option<(LockMode, LockWaitPolicy)>,
+    /// "Impossible WHERE" and the like: known when planning.
+    pub never: Option<&'static str>,
+    /// The access order already satisfies ORDER BY (for EXPLAIN).
+    pub ordered_by_index: bool,
+    pub found_rows: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct GroupPlan {
+    /// Empty = one group over everything (also over no row).
+    pub keys: Vec<(Expr, CompareAs)>,
+    /// The slot whose columns are: `carried`, then the aggregates.
+    pub slot: Slot,
+    /// Columns of the group's first row that are used after grouping.
+    pub carried: Vec<ColumnRef>,
+    pub aggregates: Vec<Aggregate>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AggregateKind {
+    CountAll,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BitAnd,
+    BitOr,
+    BitXor,
+    StddevPop,
+    StddevSamp,
+    VarPop,
+    VarSamp,
+    GroupConcat,
+}
+
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    pub kind: AggregateKind,
+    pub distinct: bool,
+    pub args: Vec<Typed>,
+    pub order: Vec<SortKey>,
+    pub separator: Option<Box<[u8]>>,
+    pub ty: crate::meta::ExprType,
+    /// How MIN, MAX and DISTINCT compare.
+    pub compare: CompareAs,
+}
+
+/// Where a step's rows come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    Table(Arc<TableHandle>),
+    /// Run once and kept, or run for each outer row when it is lateral.
+    Derived(Box<QueryPlan>),
+    /// A virtual table; the executor knows it by name and fills its rows.
+    Virtual(VirtualTable),
+}
+
+#[derive(Debug, Clone)]
+pub struct VirtualTable {
+    pub name: &'static str,
+    pub columns: Arc<[ColumnMeta]>,
+}
+
+/// One table of a join, in join order.
+#[derive(Debug, Clone)]
+pub struct TableStep {
+    pub slot: Slot,
+    pub source: Source,
+    pub alias: String,
+    pub access: Access,
+    /// Must hold for a row to match: for inner joins all conditions that can be checked here.
+    pub on: Option<Expr>,
+    /// This step starts the right side of a LEFT JOIN that ends with the step of this index.
+    pub outer_end: Option<usize>,
+    /// WHERE conditions on the right side of a LEFT JOIN, checked after it was extended with NULLs; at its last step.
+    pub after: Option<Expr>,
+    /// Estimates and candidates, for EXPLAIN.
+    pub info: StepInfo,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct StepInfo {
+    pub rows: u64,
+    pub possible_keys: Vec<usize>,
+    /// Columns that the statement reads of this table are all in the index.
+    pub covering: bool,
+    /// A column of this index sits in the key: how many parts.
+    pub key_parts: usize,
+}
+
+/// How a step finds its rows.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// The clustered index from end to end.
+    Scan { descending: bool },
+    /// An index from end to end, for its order.
+    Index { index: usize, descending: bool },
+    /// At most one row: every part of a unique index.
+    Point { index: usize, key: Vec<Expr>, constant: bool },
+    /// Leading parts of an index restricted to intervals.
+    Range { index: usize, parts: Vec<PartRange>, descending: bool, constant: bool },
+    /// The rows are read once by `inner`, hashed by `build` and looked up by `probe`.
+    Hash { inner: Box<Access>, build: Vec<Expr>, probe: Vec<Expr>, compare: Vec<CompareAs> },
+    /// Derived and virtual tables: all rows.
+    Rows,
+}
+
+/// The values that one index part may have: a union of intervals. All but the last part of a range are single points.
+#[derive(Debug, Clone)]
+pub struct PartRange {
+    pub intervals: Vec<Interval>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Interval {
+    /// `= expr`; never matches when the value is NULL.
+    Eq(Expr),
+    /// `IS NULL`, and `<=>` with NULL.
+    Null,
+    /// `<=> expr`
+    NullSafeEq(Expr),
+    /// Without a lower bound NULLs are left out.
+    Between { low: Option<(Expr, bool)>, high: Option<(Expr, bool)> },
+    /// `IS NOT NULL`
+    NotNull,
+    /// `LIKE 'abc%'`: the prefix before the first wildcard.
+    Prefix(Expr),
+}
+
+impl Interval {
+    pub fn is_point(&self) -> bool {
+        matches!(self, Self::Eq(_) | Self::Null | Self::NullSafeEq(_))
+    }
+}
+
+impl PartRange {
+    pub fn is_points(&self) -> bool {
+        self.intervals.iter().all(Interval::is_point)
+    }
+}
+
+/// What an INSERT does on a duplicate key.
+#[derive(Debug, Clone)]
+pub enum OnDuplicate {
+    Error,
+    Ignore,
+    Replace,
+    /// Assignments; they read the existing row at `InsertPlan::slot` and the new one by `Expr::InsertValue`.
+    Update(Vec<Assignment>),
+}
+
+/// A column's new value.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    pub column: usize,
+    pub value: AssignValue,
+}
+
+#[derive(Debug, Clone)]
+pub enum AssignValue {
+    Expr(Expr),
+    Default,
+}
+
+#[derive(Debug)]
+pub struct InsertPlan {
+    pub table: Arc<TableHandle>,
+    pub slot: Slot,
+    /// Columns that get values, in the order of the values.
+    pub columns: Vec<usize>,
+    pub source: InsertSource,
+    pub on_duplicate: OnDuplicate,
+    pub ignore: bool,
+    pub replace: bool,
+}
+
+#[derive(Debug)]
+pub enum InsertSource {
+    Rows(Vec<Vec<AssignValue>>),
+    Query(QueryPlan),
+}
+
+#[derive(Debug)]
+pub struct UpdatePlan {
+    /// The rows to change are found like those of a SELECT without output.
+    pub select: SelectPlan,
+    /// Changed tables: step slot, table, assignments.
+    pub targets: Vec<UpdateTarget>,
+    pub ignore: bool,
+    /// An index that finds the rows is itself changed, or rows are sorted, or tables are joined: collect first, then change.
+    pub buffered: bool,
+}
+
+#[derive(Debug)]
+pub struct UpdateTarget {
+    pub slot: Slot,
+    pub table: Arc<TableHandle>,
+    pub assignments: Vec<Assignment>,
+}
+
+#[derive(Debug)]
+pub struct DeletePlan {
+    pub select: SelectPlan,
+    pub targets: Vec<(Slot, Arc<TableHandle>)>,
+    pub ignore: bool,
+    pub buffered: bool,
+}
+
+impl QueryPlan {
+    /// Visits the expressions of this query that may read columns of an outer block.
+    pub fn outer_exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        match &self.body {
+            QueryBody::Select(s) => s.exprs(visit),
+            QueryBody::Set(s) => {
+                s.first.outer_exprs(visit);
+                s.rest.iter().for_each(|t| t.query.outer_exprs(visit));
+            }
+            QueryBody::Values(rows) => rows.iter().flatten().for_each(visit),
+        }
+    }
+}
+
+impl SelectPlan {
+    /// Every expression of the block.
+    pub fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        for step in &self.steps {
+            step.exprs(visit);
+        }
+        self.gate.iter().for_each(&mut *visit);
+        self.output.iter().for_each(|t| visit(&t.expr));
+        if let Some(group) = &self.group {
+            group.keys.iter().for_each(|(e, _)| visit(e));
+            group.aggregates.iter().flat_map(|a| &a.args).for_each(|t| visit(&t.expr));
+        }
+        self.having.iter().for_each(&mut *visit);
+        self.order.iter().for_each(|k| visit(&k.expr));
+        self.limit.count.iter().for_each(&mut *visit);
+        self.limit.offset.iter().for_each(visit);
+    }
+}
+
+impl TableStep {
+    fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        if let Source::Derived(query) = &self.source {
+            query.outer_exprs(visit);
+        }
+        self.access.exprs(visit);
+        self.on.iter().for_each(&mut *visit);
+        self.after.iter().for_each(visit);
+    }
+}
+
+impl Access {
+    fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Self::Point { key, .. } => key.iter().for_each(visit),
+            Self::Range { parts, .. } => parts.iter().flat_map(|p| &p.intervals).for_each(|i| match i {
+                Interval::Eq(e) | Interval::NullSafeEq(e) | Interval::Prefix(e) => visit(e),
+                Interval::Between { low, high } => low.iter().chain(high).for_each(|(e, _)| visit(e)),
+                Interval::Null | Interval::NotNull => {}
+            }),
+            Self::Hash { inner, build, probe, .. } => {
+                inner.exprs(visit);
+                build.iter().chain(probe).for_each(visit);
+            }
+            Self::Scan { .. } | Self::Index { .. } | Self::Rows => {}
+        }
+    }
+
+    /// The index that is read, `0` for the clustered one.
+    pub fn index(&self) -> Option<usize> {
+        match self {
+            Self::Scan { .. } => Some(0),
+            Self::Index { index, .. } | Self::Point { index, .. } | Self::Range { index, .. } => Some(*index),
+            Self::Hash { inner, .. } => inner.index(),
+            Self::Rows => None,
+        }
+    }
+}
+
+/// A constant as an expression's value, when it is one.
+pub fn as_const(expr: &Expr) -> Option<&Value> {
+    match expr {
+        Expr::Const(value) => Some(value),
+        _ => None,
+    }
+}
