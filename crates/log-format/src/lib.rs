@@ -2,4 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod frame;
+pub mod record;
 pub mod segment;

@@ -1,0 +1,274 @@
+//! Records of a transaction's course.
+//!
+//! # Layout
+//! ```text
+//! Commit      trx varint | first link | last link | extents link | commit time varint (microseconds since 1970)
+//!             | with GTID: domain varint, server varint, sequence varint
+//! Abort       trx | last link
+//! Savepoint   trx | previous link
+//! RollbackTo  trx | undo-next link
+//! Extents     trx | link to the transaction's Extents before | count varint | {LSN as distance below the one before}...
+//! Prepare     trx | first link | last link | extents link | format id varint (zigzag) | gtrid string | bqual string
+//! Statement   trx | previous link | text string
+//! Event       trx | previous link | event type u8 | event flags varint | body string
+//! ```
+//! The trx is 0 in a Commit, Statement or Event that stands outside a transaction that writes rows (DDL).
+
+use super::link::{known_flags, put_gtid, put_link, take_gtid, take_link, take_trx, take_u32};
+use base::{Corruption, Gtid, Lsn, Put, Reader, TrxId};
+
+/// Bits of a commit record's flags that its writer chooses.
+pub mod commit_flags {
+    /// The transaction is a DDL statement.
+    pub const DDL: u8 = 1;
+    /// It cannot be undone by a replica that applies it in parallel (it touched what is not transactional).
+    pub const NOT_TRANSACTIONAL: u8 = 2;
+    /// It is the second phase of an XA transaction.
+    pub const XA: u8 = 4;
+    /// It waited for a row lock (a hint for parallel replicas).
+    pub const WAITED: u8 = 8;
+    /// All that a writer may set.
+    pub const CHOSEN: u8 = DDL | NOT_TRANSACTIONAL | XA | WAITED;
+}
+
+const GTID: u8 = 0x80;
+
+/// The transaction has happened. Order of these records = commit order = order of visibility and of GTIDs (L4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit {
+    pub trx: TrxId,
+    /// First and last record of the transaction.
+    pub first: Lsn,
+    pub last: Lsn,
+    /// Its newest [`Extents`] record, if any.
+    pub extents: Lsn,
+    /// Microseconds since 1970.
+    pub time: u64,
+    /// Of [`commit_flags`].
+    pub flags: u8,
+    /// When the transaction is an event group.
+    pub gtid: Option<Gtid>,
+}
+
+/// Everything the transaction did has been undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abort {
+    pub trx: TrxId,
+    pub last: Lsn,
+}
+
+/// A place to roll back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Savepoint {
+    pub trx: TrxId,
+    pub previous: Lsn,
+}
+
+/// The transaction's records after `undo_next` have been undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RollbackTo {
+    pub trx: TrxId,
+    /// The newest record that still stands; the chain goes on from there.
+    pub undo_next: Lsn,
+}
+
+/// Where a long transaction's records are; about one for each MiB of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extents {
+    pub trx: TrxId,
+    /// The Extents record before this one.
+    pub before: Lsn,
+    /// LSNs of records, newest first.
+    pub records: Vec<Lsn>,
+}
+
+/// XA PREPARE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepare<'a> {
+    pub trx: TrxId,
+    pub first: Lsn,
+    pub last: Lsn,
+    pub extents: Lsn,
+    pub xid: Xid<'a>,
+}
+
+/// Name of an XA transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Xid<'a> {
+    pub format_id: i32,
+    pub gtrid: &'a [u8],
+    pub bqual: &'a [u8],
+}
+
+/// Text of the statement whose row records follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statement<'a> {
+    pub trx: TrxId,
+    pub previous: Lsn,
+    pub text: &'a [u8],
+}
+
+/// A replication event that is not made of row records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event<'a> {
+    pub trx: TrxId,
+    pub previous: Lsn,
+    /// Type and flags of the binlog event.
+    pub event_type: u8,
+    pub event_flags: u32,
+    /// The event behind its common header.
+    pub body: &'a [u8],
+}
+
+impl Commit {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.first);
+        put_link(out, lsn, self.last);
+        put_link(out, lsn, self.extents);
+        out.put_varint(self.time);
+        let flags = self.flags & commit_flags::CHOSEN;
+        let Some(gtid) = &self.gtid else { return flags };
+        put_gtid(out, gtid);
+        flags | GTID
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        known_flags(flags, commit_flags::CHOSEN | GTID)?;
+        Ok(Self {
+            trx: take_trx(reader, "trx id")?,
+            first: take_link(reader, lsn, "first record")?,
+            last: take_link(reader, lsn, "last record")?,
+            extents: take_link(reader, lsn, "extents")?,
+            time: reader.varint("commit time")?,
+            flags: flags & commit_flags::CHOSEN,
+            gtid: if flags & GTID != 0 { Some(take_gtid(reader)?) } else { None },
+        })
+    }
+}
+
+impl Abort {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.last);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        Ok(Self { trx: take_trx(reader, "trx id")?, last: take_link(reader, lsn, "last record")? })
+    }
+}
+
+impl Savepoint {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.previous);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        Ok(Self { trx: take_trx(reader, "trx id")?, previous: take_link(reader, lsn, "previous record")? })
+    }
+}
+
+impl RollbackTo {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.undo_next);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        let trx = take_trx(reader, "trx id")?;
+        Ok(Self { trx, undo_next: take_link(reader, lsn, "next record to undo")? })
+    }
+}
+
+impl Extents {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.before);
+        out.put_varint(self.records.len() as u64);
+        let mut above = lsn;
+        for &record in &self.records {
+            put_link(out, above, record);
+            above = record;
+        }
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        let trx = take_trx(reader, "trx id")?;
+        let before = take_link(reader, lsn, "extents before")?;
+        let count = reader.length("extent count")?;
+        let mut records = Vec::with_capacity(count.min(1 << 16));
+        let mut above = lsn;
+        for _ in 0..count {
+            let record = take_link(reader, above, "extent")?;
+            if record.is_none() {
+                return Err(Corruption::new("", "extent", "an LSN", "none"));
+            }
+            records.push(record);
+            above = record;
+        }
+        Ok(Self { trx, before, records })
+    }
+}
+
+impl<'a> Prepare<'a> {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.first);
+        put_link(out, lsn, self.last);
+        put_link(out, lsn, self.extents);
+        let format_id = self.xid.format_id;
+        out.put_varint(u64::from(((format_id << 1) ^ (format_id >> 31)) as u32));
+        out.put_string(self.xid.gtrid);
+        out.put_string(self.xid.bqual);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        let trx = take_trx(reader, "trx id")?;
+        let first = take_link(reader, lsn, "first record")?;
+        let last = take_link(reader, lsn, "last record")?;
+        let extents = take_link(reader, lsn, "extents")?;
+        let zigzag = take_u32(reader, "XID format id")?;
+        let format_id = (zigzag >> 1) as i32 ^ -((zigzag & 1) as i32);
+        let (gtrid, bqual) = (reader.string("XID gtrid")?, reader.string("XID bqual")?);
+        Ok(Self { trx, first, last, extents, xid: Xid { format_id, gtrid, bqual } })
+    }
+}
+
+impl<'a> Statement<'a> {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.previous);
+        out.put_string(self.text);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        let trx = take_trx(reader, "trx id")?;
+        let previous = take_link(reader, lsn, "previous record")?;
+        Ok(Self { trx, previous, text: reader.string("statement text")? })
+    }
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.previous);
+        out.put_u8(self.event_type);
+        out.put_varint(u64::from(self.event_flags));
+        out.put_string(self.body);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        let trx = take_trx(reader, "trx id")?;
+        let previous = take_link(reader, lsn, "previous record")?;
+        let event_type = reader.u8("event type")?;
+        let event_flags = take_u32(reader, "event flags")?;
+        Ok(Self { trx, previous, event_type, event_flags, body: reader.string("event body")? })
+    }
+}
