@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use crate::Charset;
+use crate::charset::decode_utf8;
+use crate::tables::{self, CaseMap, Table};
+use crate::weigh::{self, Bytes, General, Raw, Uca};
 
 /// Whether trailing spaces matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,25 +17,45 @@ pub enum SpacePad {
 }
 
 /// How characters get their weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weights {
     /// The code point (or byte) itself.
     Code,
-    /// The simple upper case letter without accents: `*_general_ci`.
-    General,
     /// One weight a byte from a table.
-    Latin1Swedish,
-    Latin1General,
-    AsciiGeneral,
-    /// Unicode Collation Algorithm 4.0.0, primary weights: `*_unicode_ci`.
+    Bytes(&'static [u8; 256]),
+    /// One weight a character, the upper case letter without accents: `*_general_ci`.
+    General,
+    /// Unicode Collation Algorithm: primary weights, then accents, then case if the collation looks at them.
+    Uca { version: UcaVersion, accents: bool, case: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UcaVersion {
+    /// `*_unicode_ci`.
     Uca400,
-    /// Unicode Collation Algorithm 5.2.0: `*_unicode_520_ci`.
+    /// `*_unicode_520_ci`.
     Uca520,
-    /// Unicode Collation Algorithm 14.0.0; secondary weights (accents), tertiary weights (case).
-    Uca1400 {
-        accents: bool,
-        case: bool,
-    },
+    /// `*_uca1400_*`.
+    Uca1400,
+}
+use UcaVersion::{Uca400, Uca520, Uca1400};
+
+impl UcaVersion {
+    fn primary(self) -> &'static Table {
+        match self {
+            Uca400 => &tables::UCA400,
+            Uca520 => &tables::UCA520,
+            Uca1400 => &tables::UCA1400[0],
+        }
+    }
+}
+
+const fn primary(version: UcaVersion) -> Weights {
+    uca(version, false, false)
+}
+
+const fn uca(version: UcaVersion, accents: bool, case: bool) -> Weights {
+    Weights::Uca { version, accents, case }
 }
 
 pub(crate) struct Info {
@@ -59,40 +82,64 @@ macro_rules! collations {
 }
 
 collations! {
-    LATIN1_SWEDISH_CI = 8 "latin1_swedish_ci" Latin1 Pad Weights::Latin1Swedish;
-    ASCII_GENERAL_CI = 11 "ascii_general_ci" Ascii Pad Weights::AsciiGeneral;
+    LATIN1_GERMAN1_CI = 5 "latin1_german1_ci" Latin1 Pad Weights::Bytes(tables::latin1(3));
+    LATIN1_SWEDISH_CI = 8 "latin1_swedish_ci" Latin1 Pad Weights::Bytes(tables::latin1(0));
+    ASCII_GENERAL_CI = 11 "ascii_general_ci" Ascii Pad Weights::Bytes(&tables::ASCII_UPPER);
+    LATIN1_DANISH_CI = 15 "latin1_danish_ci" Latin1 Pad Weights::Bytes(tables::latin1(4));
     UTF8MB3_GENERAL_CI = 33 "utf8mb3_general_ci" Utf8mb3 Pad Weights::General;
     UTF8MB4_GENERAL_CI = 45 "utf8mb4_general_ci" Utf8mb4 Pad Weights::General;
     UTF8MB4_BIN = 46 "utf8mb4_bin" Utf8mb4 Pad Weights::Code;
     LATIN1_BIN = 47 "latin1_bin" Latin1 Pad Weights::Code;
-    LATIN1_GENERAL_CI = 48 "latin1_general_ci" Latin1 Pad Weights::Latin1General;
+    LATIN1_GENERAL_CI = 48 "latin1_general_ci" Latin1 Pad Weights::Bytes(tables::latin1(1));
+    LATIN1_GENERAL_CS = 49 "latin1_general_cs" Latin1 Pad Weights::Bytes(tables::latin1(2));
     BINARY = 63 "binary" Binary NoPad Weights::Code;
     ASCII_BIN = 65 "ascii_bin" Ascii Pad Weights::Code;
     UTF8MB3_BIN = 83 "utf8mb3_bin" Utf8mb3 Pad Weights::Code;
-    UTF8MB3_UNICODE_CI = 192 "utf8mb3_unicode_ci" Utf8mb3 Pad Weights::Uca400;
-    UTF8MB3_UNICODE_520_CI = 214 "utf8mb3_unicode_520_ci" Utf8mb3 Pad Weights::Uca520;
-    UTF8MB4_UNICODE_CI = 224 "utf8mb4_unicode_ci" Utf8mb4 Pad Weights::Uca400;
-    UTF8MB4_UNICODE_520_CI = 246 "utf8mb4_unicode_520_ci" Utf8mb4 Pad Weights::Uca520;
-    LATIN1_SWEDISH_NOPAD_CI = 1032 "latin1_swedish_nopad_ci" Latin1 NoPad Weights::Latin1Swedish;
-    ASCII_GENERAL_NOPAD_CI = 1035 "ascii_general_nopad_ci" Ascii NoPad Weights::AsciiGeneral;
+    LATIN1_SPANISH_CI = 94 "latin1_spanish_ci" Latin1 Pad Weights::Bytes(tables::latin1(5));
+    UTF8MB3_UNICODE_CI = 192 "utf8mb3_unicode_ci" Utf8mb3 Pad primary(Uca400);
+    UTF8MB3_UNICODE_520_CI = 214 "utf8mb3_unicode_520_ci" Utf8mb3 Pad primary(Uca520);
+    UTF8MB4_UNICODE_CI = 224 "utf8mb4_unicode_ci" Utf8mb4 Pad primary(Uca400);
+    UTF8MB4_UNICODE_520_CI = 246 "utf8mb4_unicode_520_ci" Utf8mb4 Pad primary(Uca520);
+    LATIN1_SWEDISH_NOPAD_CI = 1032 "latin1_swedish_nopad_ci" Latin1 NoPad Weights::Bytes(tables::latin1(0));
+    ASCII_GENERAL_NOPAD_CI = 1035 "ascii_general_nopad_ci" Ascii NoPad Weights::Bytes(&tables::ASCII_UPPER);
     UTF8MB3_GENERAL_NOPAD_CI = 1057 "utf8mb3_general_nopad_ci" Utf8mb3 NoPad Weights::General;
     UTF8MB4_GENERAL_NOPAD_CI = 1069 "utf8mb4_general_nopad_ci" Utf8mb4 NoPad Weights::General;
     UTF8MB4_NOPAD_BIN = 1070 "utf8mb4_nopad_bin" Utf8mb4 NoPad Weights::Code;
     LATIN1_NOPAD_BIN = 1071 "latin1_nopad_bin" Latin1 NoPad Weights::Code;
     ASCII_NOPAD_BIN = 1089 "ascii_nopad_bin" Ascii NoPad Weights::Code;
     UTF8MB3_NOPAD_BIN = 1107 "utf8mb3_nopad_bin" Utf8mb3 NoPad Weights::Code;
-    UTF8MB3_UNICODE_NOPAD_CI = 1216 "utf8mb3_unicode_nopad_ci" Utf8mb3 NoPad Weights::Uca400;
-    UTF8MB4_UNICODE_NOPAD_CI = 1248 "utf8mb4_unicode_nopad_ci" Utf8mb4 NoPad Weights::Uca400;
-    UTF8MB3_UCA1400_AI_CI = 2048 "utf8mb3_uca1400_ai_ci" Utf8mb3 Pad Weights::Uca1400 { accents: false, case: false };
-    UTF8MB4_UCA1400_AI_CI = 2304 "utf8mb4_uca1400_ai_ci" Utf8mb4 Pad Weights::Uca1400 { accents: false, case: false };
-    UTF8MB4_UCA1400_AI_CS = 2305 "utf8mb4_uca1400_ai_cs" Utf8mb4 Pad Weights::Uca1400 { accents: false, case: true };
-    UTF8MB4_UCA1400_AS_CI = 2306 "utf8mb4_uca1400_as_ci" Utf8mb4 Pad Weights::Uca1400 { accents: true, case: false };
-    UTF8MB4_UCA1400_AS_CS = 2307 "utf8mb4_uca1400_as_cs" Utf8mb4 Pad Weights::Uca1400 { accents: true, case: true };
-    UTF8MB4_UCA1400_NOPAD_AI_CI = 2308 "utf8mb4_uca1400_nopad_ai_ci" Utf8mb4 NoPad Weights::Uca1400 { accents: false, case: false };
-    UTF8MB4_UCA1400_NOPAD_AI_CS = 2309 "utf8mb4_uca1400_nopad_ai_cs" Utf8mb4 NoPad Weights::Uca1400 { accents: false, case: true };
-    UTF8MB4_UCA1400_NOPAD_AS_CI = 2310 "utf8mb4_uca1400_nopad_as_ci" Utf8mb4 NoPad Weights::Uca1400 { accents: true, case: false };
-    UTF8MB4_UCA1400_NOPAD_AS_CS = 2311 "utf8mb4_uca1400_nopad_as_cs" Utf8mb4 NoPad Weights::Uca1400 { accents: true, case: true };
+    UTF8MB3_UNICODE_NOPAD_CI = 1216 "utf8mb3_unicode_nopad_ci" Utf8mb3 NoPad primary(Uca400);
+    UTF8MB3_UNICODE_520_NOPAD_CI = 1238 "utf8mb3_unicode_520_nopad_ci" Utf8mb3 NoPad primary(Uca520);
+    UTF8MB4_UNICODE_NOPAD_CI = 1248 "utf8mb4_unicode_nopad_ci" Utf8mb4 NoPad primary(Uca400);
+    UTF8MB4_UNICODE_520_NOPAD_CI = 1270 "utf8mb4_unicode_520_nopad_ci" Utf8mb4 NoPad primary(Uca520);
+    UTF8MB3_UCA1400_AI_CI = 2048 "utf8mb3_uca1400_ai_ci" Utf8mb3 Pad primary(Uca1400);
+    UTF8MB3_UCA1400_AI_CS = 2049 "utf8mb3_uca1400_ai_cs" Utf8mb3 Pad uca(Uca1400, false, true);
+    UTF8MB3_UCA1400_AS_CI = 2050 "utf8mb3_uca1400_as_ci" Utf8mb3 Pad uca(Uca1400, true, false);
+    UTF8MB3_UCA1400_AS_CS = 2051 "utf8mb3_uca1400_as_cs" Utf8mb3 Pad uca(Uca1400, true, true);
+    UTF8MB3_UCA1400_NOPAD_AI_CI = 2052 "utf8mb3_uca1400_nopad_ai_ci" Utf8mb3 NoPad primary(Uca1400);
+    UTF8MB3_UCA1400_NOPAD_AI_CS = 2053 "utf8mb3_uca1400_nopad_ai_cs" Utf8mb3 NoPad uca(Uca1400, false, true);
+    UTF8MB3_UCA1400_NOPAD_AS_CI = 2054 "utf8mb3_uca1400_nopad_as_ci" Utf8mb3 NoPad uca(Uca1400, true, false);
+    UTF8MB3_UCA1400_NOPAD_AS_CS = 2055 "utf8mb3_uca1400_nopad_as_cs" Utf8mb3 NoPad uca(Uca1400, true, true);
+    UTF8MB4_UCA1400_AI_CI = 2304 "utf8mb4_uca1400_ai_ci" Utf8mb4 Pad primary(Uca1400);
+    UTF8MB4_UCA1400_AI_CS = 2305 "utf8mb4_uca1400_ai_cs" Utf8mb4 Pad uca(Uca1400, false, true);
+    UTF8MB4_UCA1400_AS_CI = 2306 "utf8mb4_uca1400_as_ci" Utf8mb4 Pad uca(Uca1400, true, false);
+    UTF8MB4_UCA1400_AS_CS = 2307 "utf8mb4_uca1400_as_cs" Utf8mb4 Pad uca(Uca1400, true, true);
+    UTF8MB4_UCA1400_NOPAD_AI_CI = 2308 "utf8mb4_uca1400_nopad_ai_ci" Utf8mb4 NoPad primary(Uca1400);
+    UTF8MB4_UCA1400_NOPAD_AI_CS = 2309 "utf8mb4_uca1400_nopad_ai_cs" Utf8mb4 NoPad uca(Uca1400, false, true);
+    UTF8MB4_UCA1400_NOPAD_AS_CI = 2310 "utf8mb4_uca1400_nopad_as_ci" Utf8mb4 NoPad uca(Uca1400, true, false);
+    UTF8MB4_UCA1400_NOPAD_AS_CS = 2311 "utf8mb4_uca1400_nopad_as_cs" Utf8mb4 NoPad uca(Uca1400, true, true);
 }
+
+/// Place in the registry by id; ids that do not exist never become a [`Collation`].
+static PLACE: [u8; 2312] = {
+    let mut table = [0; 2312];
+    let mut i = 0;
+    while i < INFO.len() {
+        table[INFO[i].id as usize] = i as u8;
+        i += 1;
+    }
+    table
+};
 
 impl Collation {
     pub fn by_id(id: u16) -> Option<Self> {
@@ -136,9 +183,7 @@ impl Collation {
     }
 
     pub(crate) fn info(self) -> &'static Info {
-        // The list is short and sorted; ids are checked when a Collation is made.
-        let at = INFO.binary_search_by_key(&self.0, |i| i.id).expect("a Collation exists in the registry");
-        &INFO[at]
+        &INFO[usize::from(PLACE[usize::from(self.0)])]
     }
 
     pub const fn id(self) -> u16 {
@@ -164,72 +209,171 @@ impl Collation {
 
     /// Compares two strings in this collation.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        if self.is_binary() {
-            return a.cmp(b);
+        let info = self.info();
+        let pad = info.pad == SpacePad::Pad;
+        match info.weights {
+            Weights::Code if !pad => a.cmp(b),
+            Weights::Code => {
+                let common = a.len().min(b.len());
+                a[..common].cmp(&b[..common]).then_with(|| {
+                    weigh::compare(Raw(a[common..].iter()), Raw(b[common..].iter()), Some(0x20))
+                })
+            }
+            Weights::Bytes(table) => {
+                let space = pad.then(|| u32::from(table[0x20]));
+                weigh::compare(bytes(a, table), bytes(b, table), space)
+            }
+            Weights::General => weigh::compare(general(a), general(b), pad.then_some(0x20)),
+            Weights::Uca { accents, case, version } => {
+                for table in levels(version, accents, case) {
+                    let first = std::ptr::eq(table, version.primary());
+                    let space = level_space(table, pad || !first);
+                    match weigh::compare(Uca::new(a, table, first), Uca::new(b, table, first), space) {
+                        Ordering::Equal => {}
+                        unequal => return unequal,
+                    }
+                }
+                Ordering::Equal
+            }
         }
-        let (mut left, mut right) = (Vec::new(), Vec::new());
-        self.sort_key(a, &mut left);
-        self.sort_key(b, &mut right);
-        left.cmp(&right)
     }
 
     pub fn equal(self, a: &[u8], b: &[u8]) -> bool {
-        self.compare(a, b) == Ordering::Equal
+        a == b || self.compare(a, b) == Ordering::Equal
     }
 
     /// Appends the memcmp-ordered, self-terminating key of `text` (see the crate's page).
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         let info = self.info();
-        let text = match info.pad {
-            SpacePad::Pad => trim_spaces(text),
-            SpacePad::NoPad => text,
-        };
-        let mut at = 0;
-        while at < text.len() {
-            let (code, len) = info.charset.decode(&text[at..]).unwrap_or((0x10ffff, 1));
-            let weight = match info.weights {
-                Weights::Code => code,
-                _ if code < 0x80 => u32::from((code as u8).to_ascii_uppercase()),
-                _ => code,
-            };
-            at += len;
-            put_weight(weight, out);
-            if info.pad == SpacePad::Pad && weight == 0x20 {
-                out.push(after_spaces(&text[at..]));
-            } else if info.pad == SpacePad::NoPad && weight == 0 {
-                out.push(0xff);
+        let pad = info.pad == SpacePad::Pad;
+        match info.weights {
+            Weights::Code => weigh::key(Raw(text.iter()), pad.then_some(0x20), out),
+            Weights::Bytes(table) => {
+                weigh::key(bytes(text, table), pad.then(|| u32::from(table[0x20])), out);
             }
-        }
-        match info.pad {
-            SpacePad::Pad => out.extend_from_slice(&[0x20, 1]),
-            SpacePad::NoPad => out.extend_from_slice(&[0, 0]),
+            Weights::General => weigh::key(general(text), pad.then_some(0x20), out),
+            Weights::Uca { accents, case, version } => {
+                for table in levels(version, accents, case) {
+                    let first = std::ptr::eq(table, version.primary());
+                    weigh::key(Uca::new(text, table, first), level_space(table, pad || !first), out);
+                }
+            }
         }
     }
 
-    /// A hash that is equal for equal strings.
+    /// The text of a key that [`Collation::sort_key`] made, where the key keeps it: `binary` and the NO PAD `_bin` collations.
+    /// Gives the number of key bytes read; `None` when the key does not keep the text or is broken.
+    pub fn text_of_key(self, key: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        if !self.key_keeps_text() {
+            return None;
+        }
+        let mut at = 0;
+        loop {
+            let zero = key[at..].iter().position(|b| *b == 0)? + at;
+            out.extend_from_slice(&key[at..zero]);
+            at = zero + 2;
+            match key.get(zero + 1)? {
+                0 => return Some(at),
+                0xff => out.push(0),
+                _ => return None,
+            }
+        }
+    }
+
+    /// True if [`Collation::text_of_key`] gives the text back.
+    pub fn key_keeps_text(self) -> bool {
+        let info = self.info();
+        info.weights == Weights::Code && info.pad == SpacePad::NoPad
+    }
+
+    /// Feeds a hash that is equal for equal strings.
     pub fn hash(self, text: &[u8], state: &mut impl std::hash::Hasher) {
-        let mut key = Vec::new();
+        if self.is_binary() {
+            return state.write(text);
+        }
+        let mut key = Vec::with_capacity(text.len() * 2 + 4);
         self.sort_key(text, &mut key);
         state.write(&key);
     }
 
     /// Appends `text` in upper case.
     pub fn upper(self, text: &[u8], out: &mut Vec<u8>) {
-        if self.is_binary() {
-            out.extend_from_slice(text);
-        } else {
-            out.extend(text.iter().map(u8::to_ascii_uppercase));
-        }
+        self.change_case(text, out, true);
     }
 
     /// Appends `text` in lower case.
     pub fn lower(self, text: &[u8], out: &mut Vec<u8>) {
-        if self.is_binary() {
-            out.extend_from_slice(text);
-        } else {
-            out.extend(text.iter().map(u8::to_ascii_lowercase));
+        self.change_case(text, out, false);
+    }
+
+    fn change_case(self, text: &[u8], out: &mut Vec<u8>, upper: bool) {
+        let info = self.info();
+        match info.charset {
+            Charset::Binary => out.extend_from_slice(text),
+            Charset::Ascii => out.extend(text.iter().map(|b| ascii_case(*b, upper))),
+            Charset::Latin1 => {
+                let table = tables::latin1(if upper { 6 } else { 7 });
+                out.extend(text.iter().map(|b| table[usize::from(*b)]));
+            }
+            Charset::Utf8mb3 | Charset::Utf8mb4 => {
+                let newest = matches!(info.weights, Weights::Uca { version: Uca1400, .. });
+                let map: &CaseMap = match (newest, upper) {
+                    (true, true) => &tables::UCA1400_UPPER,
+                    (true, false) => &tables::UCA1400_LOWER,
+                    (false, true) => &tables::GENERAL_UPPER,
+                    (false, false) => &tables::GENERAL_LOWER,
+                };
+                utf8_case(text, out, upper, map);
+            }
         }
     }
+}
+
+fn ascii_case(byte: u8, upper: bool) -> u8 {
+    if upper { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
+}
+
+fn utf8_case(text: &[u8], out: &mut Vec<u8>, upper: bool, map: &CaseMap) {
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] < 0x80 {
+            out.push(ascii_case(text[at], upper));
+            at += 1;
+            continue;
+        }
+        match decode_utf8(&text[at..]) {
+            None => {
+                out.push(text[at]);
+                at += 1;
+            }
+            Some((code, len)) => {
+                // Every case pair of the tables is a code point of UTF-8.
+                Charset::Utf8mb4.encode(map.map(code), out);
+                at += len;
+            }
+        }
+    }
+}
+
+fn bytes<'a>(text: &'a [u8], table: &'static [u8; 256]) -> Bytes<'a> {
+    Bytes { text: text.iter(), table }
+}
+
+fn general(text: &[u8]) -> General<'_> {
+    General { text, at: 0, table: &tables::GENERAL }
+}
+
+/// What a level's shorter stream goes on with. Accents and case are padded in NO PAD collations too, as observed: under
+/// `nopad_ai_cs` a letter equals itself followed by a combining mark.
+fn level_space(table: &Table, pad: bool) -> Option<u32> {
+    pad.then_some(u32::from(table.space))
+}
+
+/// The tables of the levels a collation compares, in order.
+fn levels(version: UcaVersion, accents: bool, case: bool) -> impl Iterator<Item = &'static Table> {
+    let second = accents.then(|| &*tables::UCA1400[1]);
+    let third = case.then(|| &*tables::UCA1400[2]);
+    std::iter::once(version.primary()).chain(second).chain(third)
 }
 
 impl fmt::Debug for Collation {
@@ -241,29 +385,5 @@ impl fmt::Debug for Collation {
 impl fmt::Display for Collation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-fn trim_spaces(text: &[u8]) -> &[u8] {
-    let end = text.iter().rposition(|b| *b != b' ').map_or(0, |i| i + 1);
-    &text[..end]
-}
-
-fn after_spaces(rest: &[u8]) -> u8 {
-    match rest.iter().find(|b| **b != b' ') {
-        None => 1,
-        Some(b) if *b < b' ' => 0,
-        Some(_) => 2,
-    }
-}
-
-/// Order-preserving form of a weight: UTF-8's bit layout without its exclusions.
-fn put_weight(w: u32, out: &mut Vec<u8>) {
-    let tail = |shift: u32| (w >> shift & 0x3f) as u8 | 0x80;
-    match w {
-        0..0x80 => out.push(w as u8),
-        0x80..0x800 => out.extend_from_slice(&[(w >> 6) as u8 | 0xc0, tail(0)]),
-        0x800..0x10000 => out.extend_from_slice(&[(w >> 12) as u8 | 0xe0, tail(6), tail(0)]),
-        _ => out.extend_from_slice(&[(w >> 18) as u8 | 0xf0, tail(12), tail(6), tail(0)]),
     }
 }
