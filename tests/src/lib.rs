@@ -1,0 +1,11 @@
+//! Black-box tests: a server process, real sockets, kill -9, and SQL tests as text.
+//!
+//! [`Server`] is a morsed process with a data directory of its own, [`Client`] a blocking connection, [`sqltest`] the text
+//! format of `tests/sql`. Tests are in `tests/tests`, one file per story.
+
+pub mod client;
+pub mod server;
+pub mod sqltest;
+
+pub use client::{Client, Failure, Reply};
+pub use server::Server;
