@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""The measurements that are not a plain sysbench run, on morsed and on a real MariaDB.
+
+  scenarios.py large_update [--repeat 3]   UPDATE of 100,000 rows of 1 KB in one transaction beside 8 threads of oltp_write_only:
+                                           seconds of the COMMIT itself, the others' p99 before and during
+  scenarios.py working_set                 data five times the pool, Pareto access: hit ratio; then a full scan beside it
+  scenarios.py restart [--mib 1024]        kill -9 under 64 writers with that much log since the last checkpoint: seconds to the first query
+  scenarios.py footprint                   start of an empty server, resident memory at 64 connections, size of the program
+
+Environment: see servers.py. Prints Markdown.
+"""
+import argparse, os, re, statistics, subprocess, sys, threading, time
+from servers import MORSED, Server
+
+COMMON = ['--innodb-log-file-size=2G', '--innodb-flush-log-at-trx-commit=1', '--log-bin']
+
+
+def options(kind, pool='2G', extra=()):
+    own = [] if kind == 'morse' else ['--sync-binlog=1']
+    return COMMON + own + ['--innodb-buffer-pool-size=' + pool] + list(extra)
+
+
+def sysbench(server, test, what, threads, seconds=None, tables=4, rows=100000, extra=()):
+    cmd = ['sysbench', test, '--db-driver=mysql', '--mysql-host=127.0.0.1', '--mysql-port=%d' % server.port, '--mysql-user=root',
+           '--mysql-db=sbtest', '--tables=%d' % tables, '--table-size=%d' % rows, '--threads=%d' % threads, '--percentile=99',
+           '--mysql-ignore-errors=all'] + list(extra)
+    if seconds:
+        cmd += ['--time=%d' % seconds, '--report-interval=1']
+    return subprocess.Popen(cmd + [what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def prepare(server, tables=4, rows=100000):
+    server.sql('create database if not exists sbtest')
+    out = sysbench(server, 'oltp_write_only', 'prepare', 2, tables=tables, rows=rows).communicate()[0]
+    if 'FATAL' in out:
+        sys.exit(out)
+
+
+def per_second_p99(out):
+    return [float(x) for x in re.findall(r'lat \(ms,99%\): ([\d.]+)', out)]
+
+
+def kinds(args):
+    return [args.only] if args.only else ['morse', 'mariadb']
+
+
+def large_update(args):
+    print('| server | UPDATE s | COMMIT ms | others p99 before ms | during ms | factor |\n|---|---|---|---|---|---|')
+    for kind in kinds(args):
+        rows = []
+        server = Server(kind, options(kind))
+        prepare(server)
+        server.sql('create table sbtest.big (id int primary key, v varchar(1100) not null)')
+        server.sql("insert into sbtest.big select id, repeat('a', 1000) from sbtest.sbtest1 where id <= 100000")
+        for turn in range(args.repeat):
+            load = sysbench(server, 'oltp_write_only', 'run', 8, seconds=24)
+            time.sleep(10)
+            marks = {}
+            script = ("set autocommit=0; update sbtest.big set v = repeat('%s', 1000); select 'updated'; commit; select 'done';"
+                      % 'bc'[turn % 2])
+            client = subprocess.Popen(['mariadb', '--no-defaults', '-h127.0.0.1', '-P%d' % server.port, '-uroot', '-N', '-B', '-n', '--unbuffered',
+                                       '-e', script], stdout=subprocess.PIPE, text=True)
+            begin = time.time()
+            for line in client.stdout:
+                marks[line.strip()] = time.time()
+            client.wait()
+            out = load.communicate()[0]
+            seconds = per_second_p99(out)
+            first, last = 10, 10 + max(1, int(marks['done'] - begin + 1))
+            before, during = seconds[3:9], seconds[first:last + 1] or seconds[first:first + 1]
+            rows.append((marks['updated'] - begin, (marks['done'] - marks['updated']) * 1e3, statistics.median(before), max(during)))
+        server.stop()
+        m = [statistics.median(r[i] for r in rows) for i in range(4)]
+        print('| %s | %.2f | %.1f | %.2f | %.2f | %.2f |' % (kind, *m, m[3] / m[2]), flush=True)
+
+
+def hit(server, seconds):
+    before = server.status('Innodb_buffer_pool_read_requests'), server.status('Innodb_buffer_pool_reads')
+    time.sleep(seconds)
+    after = server.status('Innodb_buffer_pool_read_requests'), server.status('Innodb_buffer_pool_reads')
+    return 100 - 100.0 * (after[1] - before[1]) / max(after[0] - before[0], 1)
+
+
+def working_set(args):
+    print('| server | hit ratio Pareto % | lowest second beside a full scan | seconds more than 1 point lower | q/s |\n|---|---|---|---|---|')
+    for kind in kinds(args):
+        server = Server(kind, options(kind, '64M'))
+        prepare(server, 4, args.rows)
+        server.sql("create table sbtest.wide (id int primary key, v varchar(1100) not null)")
+        for part in range(10):
+            server.sql("insert into sbtest.wide select id + %d, repeat('a', 1000) from sbtest.sbtest1 where id <= 15000" % (part * 15000))
+        load = sysbench(server, 'oltp_point_select', 'run', 8, seconds=60, rows=args.rows, extra=['--rand-type=pareto'])
+        time.sleep(25)
+        steady = hit(server, 10)
+        scan = threading.Thread(target=lambda: server.sql('select sum(length(v)) from sbtest.wide'))
+        scan.start()
+        seconds = [hit(server, 1) for _ in range(10)]
+        scan.join()
+        out = load.communicate()[0]
+        qps = float(re.search(r'queries:.*\(([\d.]+) per sec', out).group(1))
+        server.stop()
+        low = sum(1 for s in seconds if s < steady - 1)
+        print('| %s | %.2f | %.2f | %d | %.0f |' % (kind, steady, min(seconds), low, qps), flush=True)
+
+
+def restart(args):
+    print('| server | log since checkpoint MiB | start to first query s |\n|---|---|---|')
+    for kind in kinds(args):
+        server = Server(kind, options(kind, extra=['--max-binlog-size=1G']))
+        prepare(server)
+        begin = server.status('Innodb_os_log_written')
+        load = sysbench(server, 'oltp_write_only', 'run', 64, seconds=args.limit)
+        while (server.status('Innodb_os_log_written') - begin) >> 20 < args.mib and load.poll() is None:
+            time.sleep(1)
+        age = server.status('Innodb_checkpoint_age') / 2**20
+        server.kill()
+        load.communicate()
+        server.start()
+        print('| %s | %.0f | %.2f |' % (kind, age, server.start_seconds), flush=True)
+        server.stop()
+
+
+def footprint(args):
+    print('| server | start of an empty server s | resident MiB at 64 connections beyond the pool used | program MiB |\n|---|---|---|---|')
+    for kind in kinds(args):
+        server = Server(kind, options(kind, '256M'))
+        server.stop(remove=False)
+        server.start()
+        again = server.start_seconds
+        prepare(server, 4, 300000)
+        load = sysbench(server, 'oltp_read_write', 'run', 64, seconds=20, rows=300000)
+        time.sleep(15)
+        rss = server.rss_mib()
+        load.communicate()
+        server.stop()
+        size = os.path.getsize(MORSED) / 2**20 if kind == 'morse' else 0
+        print('| %s | %.2f | %.0f (pool 256) | %.1f |' % (kind, again, rss, size), flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('scenario', choices=['large_update', 'working_set', 'restart', 'footprint'])
+    p.add_argument('--only', default='')
+    p.add_argument('--repeat', type=int, default=3)
+    p.add_argument('--rows', type=int, default=300000)
+    p.add_argument('--mib', type=int, default=1024)
+    p.add_argument('--limit', type=int, default=400)
+    args = p.parse_args()
+    globals()[args.scenario](args)
+
+
+main()
