@@ -1,13 +1,10 @@
-//! Types and signatures of the log; its construction is refused until the ring and the writer have landed.
+//! What callers of the log give and get: settings, positions, errors.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use base::{Corruption, Lsn};
-use env::{Disk, DiskError};
-use log_format::frame::FrameStart;
+use env::DiskError;
 
 /// What a log is made with.
 #[derive(Debug, Clone)]
@@ -130,142 +127,5 @@ pub struct SegmentInfo {
     pub created: u64,
 }
 
-/// Statistics since the start; all only grow.
-#[derive(Debug, Default)]
-pub struct LogCounters {
-    /// Bytes handed to the device: frames, segment headers, and nothing else.
-    pub bytes_written: AtomicU64,
-    /// Writes of frames.
-    pub writes: AtomicU64,
-    /// Syncs that a commit or the once-a-second flush waited for.
-    pub syncs: AtomicU64,
-    /// Appends that waited because the ring was full.
-    pub waits: AtomicU64,
-    /// Bytes of zeros written ahead of the tail.
-    pub bytes_zeroed: AtomicU64,
-}
-
 /// Takes one record (its LSN, its bytes) during the scan at start-up.
 pub type Visit<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), Corruption>;
-
-/// The log.
-pub struct Log {
-    unbuilt: Infallible,
-}
-
-impl Log {
-    /// Makes the first segment in an empty data directory.
-    pub fn create(_disk: Arc<dyn Disk>, _config: LogConfig) -> Result<Arc<Self>, LogError> {
-        Err(LogError::Config("the log writer is not built yet"))
-    }
-
-    /// Scans frames from `from` (a frame start that a checkpoint stored), hands every whole record to `visit` in order,
-    /// then is ready to append. Refuses when acknowledged bytes are damaged (core.md 1.4).
-    pub fn open(
-        _disk: Arc<dyn Disk>,
-        _config: LogConfig,
-        _from: FrameStart,
-        _known_durable: Lsn,
-        _visit: Visit<'_>,
-    ) -> Result<Arc<Self>, LogError> {
-        Err(LogError::Config("the log writer is not built yet"))
-    }
-
-    /// Appends one record. `build` writes the whole record, envelope included, for the given start LSN into an empty
-    /// buffer; it is called again when the reservation loses a race. Blocks only when the ring is full of unwritten bytes.
-    pub fn append(&self, build: impl FnMut(Lsn, &mut Vec<u8>)) -> Result<Appended, LogFailed> {
-        self.append_then(build, |_| ())
-    }
-
-    /// Same; `publish` runs after the reservation and before the ready LSN can pass the record.
-    pub fn append_then(
-        &self,
-        _build: impl FnMut(Lsn, &mut Vec<u8>),
-        _publish: impl FnOnce(Appended),
-    ) -> Result<Appended, LogFailed> {
-        match self.unbuilt {}
-    }
-
-    /// End of the reserved stream: the next record starts here or after a header placed here.
-    pub fn reserved_lsn(&self) -> Lsn {
-        match self.unbuilt {}
-    }
-    /// Everything below is completely in the ring (or written).
-    pub fn ready_lsn(&self) -> Lsn {
-        match self.unbuilt {}
-    }
-    /// Everything below is written to the file.
-    pub fn written_lsn(&self) -> Lsn {
-        match self.unbuilt {}
-    }
-    /// Everything below survives a crash. Always a frame end: a record is durable when its first byte is below.
-    pub fn durable_lsn(&self) -> Lsn {
-        match self.unbuilt {}
-    }
-
-    /// Waits until the stream below `end` is durable; group commit.
-    pub fn wait_durable(&self, _end: Lsn) -> Result<(), LogFailed> {
-        match self.unbuilt {}
-    }
-    /// Waits as the flush policy wants it for a commit record that ends at `end`.
-    pub fn wait_commit(&self, _end: Lsn) -> Result<(), LogFailed> {
-        match self.unbuilt {}
-    }
-
-    pub fn flush_policy(&self) -> FlushPolicy {
-        match self.unbuilt {}
-    }
-    pub fn set_flush_policy(&self, _policy: FlushPolicy) {
-        match self.unbuilt {}
-    }
-
-    /// Reads the record at `lsn`, envelope included, into `out` (cleared first), from the ring or a segment.
-    pub fn read(&self, _lsn: Lsn, _out: &mut Vec<u8>) -> Result<(), LogReadError> {
-        match self.unbuilt {}
-    }
-
-    /// A frame start at or before the record at `lsn`, from which a scan meets it.
-    pub fn frame_start_before(&self, _lsn: Lsn) -> FrameStart {
-        match self.unbuilt {}
-    }
-
-    /// Declares that nothing below `lsn` will be read again; whole segments below go.
-    pub fn retain_from(&self, _lsn: Lsn) {
-        match self.unbuilt {}
-    }
-    /// Kept segments, oldest first; the last is the current one.
-    pub fn segments(&self) -> Vec<SegmentInfo> {
-        match self.unbuilt {}
-    }
-    /// Ends the current segment now (FLUSH BINARY LOGS); returns the new one's number.
-    pub fn rotate(&self) -> Result<u64, LogFailed> {
-        match self.unbuilt {}
-    }
-
-    /// The disk is full and the log lives on its reserve: new changes must be refused (rollback, commit and checkpoint
-    /// may go on) until this is false again.
-    pub fn space_is_low(&self) -> bool {
-        match self.unbuilt {}
-    }
-
-    pub fn counters(&self) -> &LogCounters {
-        match self.unbuilt {}
-    }
-    /// Records appended (`Innodb_log_write_requests`).
-    pub fn appends(&self) -> u64 {
-        match self.unbuilt {}
-    }
-    /// Largest record that `append` takes.
-    pub fn record_size_max(&self) -> usize {
-        match self.unbuilt {}
-    }
-
-    /// The once-a-second work of a background thread: write and sync for policies 0 and 2, prepare file space ahead.
-    pub fn tick(&self) {
-        match self.unbuilt {}
-    }
-    /// Makes everything durable and refuses later appends.
-    pub fn shutdown(&self) -> Result<(), LogFailed> {
-        match self.unbuilt {}
-    }
-}

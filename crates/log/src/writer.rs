@@ -1,0 +1,253 @@
+//! The leader's round: seal a frame, write it, sync it, begin a new segment when the current one is full.
+//!
+//! # Sealing
+//! One swap on the reserved LSN at position `q` closes the frame and places the next header (32 bytes) at `q`; when the
+//! segment ends, the next segment's header (64 bytes) comes first. The leader then waits for the slots below `q` (a few
+//! instructions of other threads), fills the header it placed in the round before, and writes header and payload at once.
+//!
+//! # Invariants
+//! W1. Only the leader holds [`Writer`]; the queue makes it one thread, the mutex makes it safe.
+//! W2. A byte is written to the file once (1.3), at `lsn - segment start`.
+//! W3. Nothing is written to a segment before everything in the segments before is synced. So a segment header testifies that
+//!     its start LSN was durable.
+//! W4. A write or sync that fails is final (L7).
+//!
+//! # A crash
+//! - before the write ends: the frame does not verify, the log ends before it; nothing of it was acknowledged.
+//! - after the next segment's file was made, before its header was written: the file does not count and is made anew.
+
+use std::sync::Arc;
+
+use base::Lsn;
+use env::{DiskError, DiskResult};
+use log_format::frame::{FRAME_HEADER_SIZE, FrameHeader, FrameStart};
+use log_format::segment::{SEGMENT_HEADER_SIZE, SegmentHeader, header_crc};
+
+use crate::api::LogFailed;
+use crate::counters::add;
+use crate::log::{HEADERS, Log};
+use crate::queue::{Want, Work};
+use crate::segments::SegmentFile;
+use crate::sync::atomic::Ordering;
+use crate::sync::{lock, spin};
+
+const FRAME_HEADER: u64 = FRAME_HEADER_SIZE as u64;
+
+/// Zeros kept ahead of the tail at least and at most.
+const ZERO_AHEAD: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
+
+/// What only the leader knows.
+pub(crate) struct Writer {
+    segment: Arc<SegmentFile>,
+    /// Header of the frame that is being filled; placed, not yet written.
+    pending: FrameStart,
+    /// First byte that is not in the file: the pending header, or the segment header before it.
+    unwritten: u64,
+    /// Joins the two parts of a frame that wraps in the ring, so that it is one write.
+    joined: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn new(segment: Arc<SegmentFile>, pending: FrameStart) -> Self {
+        Self { segment, unwritten: pending.lsn.0, pending, joined: Vec::new() }
+    }
+}
+
+impl Work for Log {
+    fn is_covered(&self, want: Want) -> bool {
+        match want {
+            Want::Written(end) => self.written.0.load(Ordering::Acquire) >= end,
+            Want::Durable(end) => self.durable.load(Ordering::Acquire) >= end,
+            Want::Segment(number) => self.segment.load(Ordering::Acquire) >= number,
+        }
+    }
+
+    fn failure(&self) -> Option<LogFailed> {
+        self.failed.load(Ordering::Acquire).then(|| self.failure_reason())
+    }
+
+    fn round(&self, want: Want) -> Result<(), LogFailed> {
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        let mut writer = lock(&self.writer);
+        self.round_on(&mut writer, want).map_err(|e| self.fail(&e.to_string()))
+    }
+
+    fn poison(&self) {
+        self.fail("the log writer panicked");
+    }
+}
+
+impl Log {
+    fn round_on(&self, writer: &mut Writer, want: Want) -> DiskResult<()> {
+        let empty = self.reserved.0.load(Ordering::Acquire) == writer.pending.lsn.0 + FRAME_HEADER;
+        let next = self.next_segment(writer, want)?;
+        if !empty || next.is_some() {
+            let end = self.seal(writer, next.is_some());
+            self.write(writer, end)?;
+            if let Some(next) = next {
+                return self.switch(writer, next, end);
+            }
+        }
+        if matches!(want, Want::Durable(_)) {
+            self.sync(writer)?;
+        }
+        Ok(())
+    }
+
+    /// The next segment's file if this round must end the current segment. Its size is soft: when the disk is full the
+    /// current one goes on.
+    fn next_segment(&self, writer: &Writer, want: Want) -> DiskResult<Option<SegmentFile>> {
+        let forced = matches!(want, Want::Segment(number) if number > writer.segment.number);
+        let full =
+            self.reserved.0.load(Ordering::Acquire) - writer.segment.start.0 >= self.config.segment_size;
+        if !forced && (!full || self.space.is_low()) {
+            return Ok(None);
+        }
+        let mut next = lock(&self.next);
+        let file = match next.file.take() {
+            Some(file) => file,
+            None => match self.space.prepare(next.number) {
+                Err(e) if e.is_full() && !forced => return Ok(None),
+                other => other?,
+            },
+        };
+        next.number += 1;
+        Ok(Some(file))
+    }
+
+    /// Closes the frame at the current end and places what comes after it; the frame is then whole in the ring up to the
+    /// returned LSN.
+    fn seal(&self, writer: &mut Writer, segment_ends: bool) -> u64 {
+        let gap = if segment_ends { HEADERS } else { FRAME_HEADER };
+        let end = self.reserved.0.fetch_add(gap, Ordering::AcqRel);
+        let mut round = 0;
+        while self.slots.minimum(end) < end {
+            spin(round);
+            round += 1;
+        }
+        let payload = writer.pending.lsn.0 + FRAME_HEADER;
+        // SAFETY: all slots are past `end`, so no writer is left in this range, and it is not yet written (R2).
+        let (head, tail) = unsafe { self.ring.parts(payload, end) };
+        let parts: &[&[u8]] = if tail.is_empty() { &[head] } else { &[head, tail] };
+        let header = FrameHeader::seal(writer.pending, Lsn(self.durable.load(Ordering::Acquire)), parts);
+        // SAFETY: the header's place was reserved by the leader in the round before (R1).
+        unsafe { self.ring.write(writer.pending.lsn.0, &header.encode()) };
+        writer.pending = FrameStart { lsn: Lsn(end), previous_crc: header.chained_crc };
+        end
+    }
+
+    /// One write of everything that is sealed, up to `end`.
+    fn write(&self, writer: &mut Writer, end: u64) -> DiskResult<()> {
+        let from = writer.unwritten;
+        let segment = &writer.segment;
+        let offset = from - segment.start.0;
+        self.space.allocate_now(segment, end - segment.start.0)?;
+        segment.claim(end - segment.start.0);
+        // SAFETY: sealed bytes: no writer is left, and they are released only below by `written` (R2).
+        let (head, tail) = unsafe { self.ring.parts(from, end) };
+        if tail.is_empty() {
+            segment.file.write_at(head, offset)?;
+        } else {
+            writer.joined.clear();
+            writer.joined.extend_from_slice(head);
+            writer.joined.extend_from_slice(tail);
+            segment.file.write_at(&writer.joined, offset)?;
+        }
+        add(&self.counters.writes, 1);
+        add(&self.counters.bytes_written, end - from);
+        writer.unwritten = end;
+        lock(&self.index).push(writer.pending);
+        self.written.0.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    fn sync(&self, writer: &Writer) -> DiskResult<()> {
+        if self.durable.load(Ordering::Acquire) < writer.unwritten {
+            writer.segment.file.sync_data()?;
+            add(&self.counters.syncs, 1);
+            self.durable.store(writer.unwritten, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Ends the current segment at `end`, where the next one's header has been placed.
+    fn switch(&self, writer: &mut Writer, next: SegmentFile, end: u64) -> DiskResult<()> {
+        self.sync(writer)?; // W3
+        writer.segment.finish(end - writer.segment.start.0)?;
+        let header = SegmentHeader {
+            server_id: self.config.server_id,
+            number: next.number,
+            start_lsn: Lsn(end),
+            server_uuid: self.config.server_uuid,
+            previous_crc: writer.pending.previous_crc,
+            created: (self.config.now)(),
+        };
+        let encoded = header.encode();
+        // SAFETY: the place was reserved in `seal` by this round (R1).
+        unsafe { self.ring.write(end, &encoded) };
+        let pending =
+            FrameStart { lsn: Lsn(end + SEGMENT_HEADER_SIZE as u64), previous_crc: header_crc(&encoded) };
+        let segment = Arc::new(next.started(header.start_lsn, header.created));
+        lock(&self.index).push(pending);
+        {
+            let mut segments = self.segments.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+            segments.push(Arc::clone(&segment));
+        }
+        *writer = Writer { segment, pending, unwritten: end, joined: std::mem::take(&mut writer.joined) };
+        self.segment.store(header.number, Ordering::Release);
+        Ok(())
+    }
+
+    /// Background: the reserve, blocks and zeros ahead of the tail, the next segment's file.
+    pub(crate) fn prepare_ahead(&self) {
+        if self.failed.load(Ordering::Acquire) {
+            return;
+        }
+        match self.try_prepare_ahead() {
+            Err(e) if !e.is_full() => {
+                self.fail(&e.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    fn try_prepare_ahead(&self) -> Result<(), DiskError> {
+        self.space.hold_reserve()?;
+        let segment = {
+            let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+            Arc::clone(segments.last().expect("there is a current segment"))
+        };
+        let written = self.written.0.load(Ordering::Acquire);
+        let since = written - self.zeroed_at.swap(written, Ordering::Relaxed).min(written);
+        let ahead = (since * 2).clamp(*ZERO_AHEAD.start(), *ZERO_AHEAD.end());
+        let tail = written.saturating_sub(segment.start.0);
+        let target = (tail + ahead).min(self.config.segment_size.max(tail));
+        if !self.space.is_low() {
+            self.space.allocate(&segment, target)?;
+        }
+        if segment.zeroed() >= tail + ahead / 2 {
+            return self.prepare_next(tail);
+        }
+        let zeroed = segment.zero_to(target)?;
+        if zeroed > 0 {
+            segment.file.sync_data()?;
+            add(&self.counters.bytes_zeroed, zeroed);
+            add(&self.counters.zero_syncs, 1);
+        }
+        self.prepare_next(tail)
+    }
+
+    /// Makes the next segment's file once the current one is three quarters full.
+    fn prepare_next(&self, tail: u64) -> DiskResult<()> {
+        if tail < self.config.segment_size / 4 * 3 || self.space.is_low() {
+            return Ok(());
+        }
+        let mut next = lock(&self.next);
+        if next.file.is_none() {
+            next.file = Some(self.space.prepare(next.number)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! Appends, waits, frames and counters of a log without crashes.
+#![cfg(not(feature = "shuttle"))]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::Lsn;
+use log::{FlushPolicy, Log, LogConfig, LogReadError};
+use support::*;
+
+fn count(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_commit_is_one_write_and_one_sync_of_its_bytes_and_a_header() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    let (mut syncs, mut offset) = (disk.syncs(), 64);
+    disk.take_writes();
+    for i in 0..10 {
+        let body = vec![i; 100 + usize::from(i)];
+        commit(&log, &body);
+        let len = 32 + record(&body).len();
+        assert_eq!(disk.take_writes(), [("log/000001.seg".to_owned(), offset, len)]);
+        offset += len as u64;
+        syncs += 1;
+        assert_eq!(disk.syncs(), syncs);
+    }
+    let counters = log.counters();
+    assert_eq!((count(&counters.writes), count(&counters.syncs), log.appends()), (10, 10, 10));
+    assert_eq!(count(&counters.bytes_written), offset - 64);
+    assert_eq!(log.durable_lsn(), Lsn(4096 + offset));
+    assert_eq!(log.reserved_lsn(), log.durable_lsn() + 32, "the next header is placed");
+}
+
+#[test]
+fn waiting_for_what_is_durable_costs_nothing() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    let first = append(&log, b"first");
+    commit(&log, b"second");
+    let syncs = disk.syncs();
+    log.wait_durable(first.end).unwrap();
+    log.wait_durable(first.start + 1).unwrap();
+    log.wait_durable(log.ready_lsn()).unwrap();
+    assert_eq!(disk.syncs(), syncs);
+}
+
+#[test]
+fn flush_policies_differ_in_what_a_commit_waits_for() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    let syncs = disk.syncs();
+    log.set_flush_policy(FlushPolicy::Write);
+    let written = append(&log, b"written");
+    log.wait_commit(written.end).unwrap();
+    assert_eq!((log.written_lsn(), disk.syncs()), (written.end, syncs));
+    assert!(log.durable_lsn() < written.start);
+    log.set_flush_policy(FlushPolicy::Lazy);
+    let lazy = append(&log, b"lazy");
+    log.wait_commit(lazy.end).unwrap();
+    assert_eq!(log.written_lsn(), written.end);
+    log.tick();
+    assert_eq!(log.durable_lsn(), lazy.end);
+    log.set_flush_policy(FlushPolicy::Sync);
+    let synced = append(&log, b"synced");
+    log.wait_commit(synced.end).unwrap();
+    assert_eq!(log.durable_lsn(), synced.end);
+}
+
+#[test]
+fn publish_runs_before_the_ready_lsn_passes_the_record() {
+    let log = Log::create(MemDisk::new(), config()).unwrap();
+    let seen = std::cell::Cell::new((Lsn(0), Lsn(0)));
+    let appended = log
+        .append_then(
+            |_, out| out.extend_from_slice(&record(b"commit")),
+            |at| seen.set((at.start, log.ready_lsn())),
+        )
+        .unwrap();
+    assert_eq!(seen.get(), (appended.start, appended.start));
+    assert_eq!(log.ready_lsn(), appended.end);
+}
+
+#[test]
+fn records_are_built_for_the_lsn_they_get() {
+    let log = Log::create(MemDisk::new(), LogConfig { ring_size: 1 << 20, ..config() }).unwrap();
+    let mut threads = Vec::new();
+    for _ in 0..4 {
+        let log = Arc::clone(&log);
+        threads.push(std::thread::spawn(move || {
+            let mut mine = Vec::new();
+            for _ in 0..500 {
+                let at = log.append(|lsn, out| out.extend_from_slice(&record(&lsn.0.to_le_bytes()))).unwrap();
+                mine.push(at.start);
+            }
+            mine
+        }));
+    }
+    let mut all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 2000);
+    let mut out = Vec::new();
+    for lsn in all {
+        log.read(lsn, &mut out).unwrap();
+        assert_eq!(out, record(&lsn.0.to_le_bytes()));
+    }
+}
+
+#[test]
+fn a_full_ring_is_written_out_and_old_records_come_from_segments() {
+    let disk = MemDisk::new();
+    let log =
+        Log::create(disk.clone(), LogConfig { ring_size: 4096, segment_size: 20_000, ..config() }).unwrap();
+    let mut records = Vec::new();
+    for i in 0..400u32 {
+        let body: Vec<u8> = (0..i % 300).map(|b| (b ^ i) as u8).collect();
+        records.push((append(&log, &body).start, record(&body)));
+    }
+    assert!(count(&log.counters().waits) > 0);
+    assert!(log.segments().len() > 2, "{:?}", log.segments());
+    let mut out = Vec::new();
+    for (lsn, bytes) in &records {
+        log.read(*lsn, &mut out).unwrap();
+        assert_eq!(out, *bytes);
+    }
+    assert!(count(&log.counters().ring_reads) > 0 && count(&log.counters().file_reads) > 0);
+    let segments = log.segments();
+    for pair in segments.windows(2) {
+        assert_eq!((pair[0].end, pair[0].number + 1), (pair[1].start, pair[1].number));
+        let len = disk.bytes(&pair[0].path).len() as u64;
+        assert_eq!(len, pair[0].end - pair[0].start, "a finished segment is cut at its end");
+    }
+}
+
+#[test]
+fn what_is_not_kept_or_not_there_yet_cannot_be_read() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), LogConfig { segment_size: 4096, ..config() }).unwrap();
+    let old = commit(&log, &[1; 5000]).start;
+    let kept = commit(&log, &[2; 100]).start;
+    log.retain_from(kept);
+    let mut out = Vec::new();
+    assert!(matches!(log.read(old, &mut out), Err(LogReadError::OutOfRange { .. })));
+    assert!(matches!(log.read(log.ready_lsn(), &mut out), Err(LogReadError::OutOfRange { .. })));
+    log.read(kept, &mut out).unwrap();
+    assert_eq!(log.segments().first().unwrap().number, 2);
+    assert!(disk.names().contains(&"log/spare".to_owned()), "the retired file waits to be used again");
+    let before = log.segments().len();
+    commit(&log, &[3; 5000]);
+    commit(&log, &[3; 10]);
+    assert!(log.segments().len() > before);
+    assert!(!disk.names().contains(&"log/spare".to_owned()));
+    let (reopened, records) = {
+        drop(log);
+        let from = log::FrameStart { lsn: kept.0.checked_sub(32).map(Lsn).unwrap(), previous_crc: 0 };
+        let mut records = Vec::new();
+        let header = disk.bytes("log/000002.seg");
+        let crc = u32::from_le_bytes(header[60..64].try_into().unwrap());
+        let from = log::FrameStart { previous_crc: crc, ..from };
+        let mut visit = |lsn: Lsn, bytes: &[u8]| {
+            records.push((lsn, bytes.len()));
+            Ok(())
+        };
+        (Log::open(disk.clone(), config(), from, Lsn(0), &mut visit).unwrap(), records)
+    };
+    assert_eq!(records.len(), 3);
+    assert_eq!(records[0].0, kept);
+    reopened.read(kept, &mut out).unwrap();
+}
+
+#[test]
+fn rotation_begins_a_segment_at_once_and_every_time() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    assert_eq!(log.rotate().unwrap(), 2);
+    assert_eq!(log.rotate().unwrap(), 3);
+    commit(&log, b"in the third");
+    let numbers: Vec<_> = log.segments().iter().map(|segment| segment.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    drop(log);
+    let (log, records) = open(&disk, Lsn(0), config()).unwrap();
+    assert_eq!(records.len(), 1);
+    assert_eq!(log.segments().len(), 4);
+}
+
+#[test]
+fn frame_starts_lead_a_scan_to_every_record() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), LogConfig { ring_size: 1 << 20, ..config() }).unwrap();
+    let mut lsns = Vec::new();
+    for _ in 0..50 {
+        lsns.push(commit(&log, &[9; 10_000]).start);
+    }
+    let starts: Vec<_> = lsns.iter().map(|&lsn| log.frame_start_before(lsn)).collect();
+    let end = log.frame_start_before(log.reserved_lsn());
+    drop(log);
+    for (i, start) in starts.into_iter().enumerate() {
+        assert!(start.lsn < lsns[i]);
+        let copy = disk.crash(1);
+        let mut seen = Vec::new();
+        let mut visit = |lsn: Lsn, _: &[u8]| {
+            seen.push(lsn);
+            Ok(())
+        };
+        Log::open(copy, config(), start, Lsn(0), &mut visit).unwrap();
+        assert!(seen.ends_with(&lsns[i..]));
+    }
+    Log::open(disk.crash(1), config(), end, Lsn(0), &mut |_, _| panic!("nothing is there")).unwrap();
+}
+
+#[test]
+fn many_threads_commit_in_few_syncs() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), LogConfig { ring_size: 1 << 20, ..config() }).unwrap();
+    let barrier = std::sync::Barrier::new(32);
+    std::thread::scope(|scope| {
+        for _ in 0..32 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let appended = append(&log, &[5; 50]);
+                    barrier.wait();
+                    log.wait_durable(appended.end).unwrap();
+                    assert!(log.durable_lsn() >= appended.end);
+                }
+            });
+        }
+    });
+    let syncs = count(&log.counters().syncs);
+    assert!(syncs <= 40, "32 records that stand in the ring are one frame: {syncs} syncs for 20 rounds");
+}
+
+#[test]
+fn space_ahead_is_zeroed_and_allocated_by_the_tick_alone() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), LogConfig { segment_size: 8 << 20, ..config() }).unwrap();
+    commit(&log, b"before");
+    log.tick();
+    disk.take_writes();
+    let counters = log.counters();
+    assert_eq!(count(&counters.zero_syncs), 1);
+    assert!(count(&counters.bytes_zeroed) >= (4 << 20) - 4096);
+    let written = commit(&log, b"after");
+    assert_eq!(disk.take_writes().len(), 1);
+    log.tick();
+    assert_eq!(disk.take_writes(), [], "enough zeros are left");
+    let mut out = Vec::new();
+    drop(log);
+    let (log, records) = open(&disk, Lsn(0), config()).unwrap();
+    assert_eq!(records.len(), 2);
+    log.read(written.start, &mut out).unwrap();
+    assert_eq!(out, record(b"after"));
+}
