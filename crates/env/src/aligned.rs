@@ -1,16 +1,15 @@
-//! Byte buffers aligned for O_DIRECT.
+//! Byte buffers aligned for O_DIRECT, straight from the system: zeroed, and in memory only as far as they were touched.
 //!
 //! # Invariants
-//! A1. `start` is a live allocation of `len` initialised bytes, aligned to [`ALIGNMENT`], owned by this value alone.
+//! A1. `start` is a private anonymous mapping of at least `len` bytes, owned by this value alone until it is dropped.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 /// Alignment of buffers, offsets and lengths of [`crate::Caching::Direct`] files.
 pub const ALIGNMENT: usize = 4096;
 
-/// A zeroed buffer whose first byte is [`ALIGNMENT`]-aligned. Large buffers take memory only as they are touched.
+/// A zeroed buffer whose first byte is [`ALIGNMENT`]-aligned. Untouched parts take no memory.
 pub struct AlignedBuf {
     start: NonNull<u8>,
     len: usize,
@@ -22,23 +21,25 @@ unsafe impl Send for AlignedBuf {}
 unsafe impl Sync for AlignedBuf {}
 
 impl AlignedBuf {
+    /// Panics when the address space has no room for `len` bytes, as every allocation does.
     pub fn zeroed(len: usize) -> Self {
-        let layout = Self::layout(len);
-        // SAFETY: the layout's size is never zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping touches nothing that exists.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), len.max(1), libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        assert!(
+            start != libc::MAP_FAILED,
+            "cannot map {len} bytes of memory: {}",
+            std::io::Error::last_os_error()
+        );
+        let Some(start) = NonNull::new(start.cast()) else { panic!("the system mapped address 0") };
         Self { start, len }
     }
 
+    /// For owners that share the bytes under their own latches; they then use neither `Deref` nor `DerefMut`.
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
-    }
-
-    fn layout(len: usize) -> Layout {
-        match Layout::from_size_align(len.max(1), ALIGNMENT) {
-            Ok(layout) => layout,
-            Err(_) => panic!("a buffer of {len} bytes cannot be addressed"),
-        }
     }
 }
 
@@ -59,8 +60,9 @@ impl DerefMut for AlignedBuf {
 
 impl Drop for AlignedBuf {
     fn drop(&mut self) {
-        // SAFETY: A1, allocated with the same layout.
-        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.len)) }
+        // SAFETY: A1; nobody can refer to the bytes any more.
+        let result = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len.max(1)) };
+        debug_assert_eq!(result, 0, "munmap failed: {}", std::io::Error::last_os_error());
     }
 }
 
@@ -76,5 +78,9 @@ mod tests {
         buf[ALIGNMENT] = 7;
         assert_eq!(buf[ALIGNMENT], 7);
         assert!(AlignedBuf::zeroed(0).is_empty());
+        // Far more than the machine has: only touched parts count.
+        let mut huge = AlignedBuf::zeroed(1 << 40);
+        huge[1 << 39] = 1;
+        assert_eq!(huge[(1 << 39) + 1], 0);
     }
 }

@@ -1,7 +1,12 @@
 //! The engine: buffer pool, B+trees, transactions, locks, versions, recovery, purge.
 
+mod cleaner;
+mod doublewrite;
 pub mod lock;
+pub mod pool;
 pub mod row;
+mod space;
 mod sync;
 pub mod table;
 pub mod trx;
+pub use cleaner::Cleaner;
