@@ -13,7 +13,7 @@ fn main() {
         segment_size: 1 << 30,
         server_id: 1,
         server_uuid: [1; 16],
-        now: || 0,
+        clock: Arc::new(env::RealClock::new()),
     };
     let start = Instant::now();
     let log = Log::create(disk, config).expect("create");

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use base::{Corruption, Lsn};
-use env::DiskError;
+use env::{Clock, DiskError};
 
 /// What a log is made with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LogConfig {
     /// Bytes of the in-memory ring, a power of two from 64 KiB to 1 GiB. A record may be a quarter of it at most.
     pub ring_size: usize,
@@ -15,8 +15,8 @@ pub struct LogConfig {
     pub segment_size: u64,
     pub server_id: u32,
     pub server_uuid: [u8; 16],
-    /// Unix seconds, stamped into new segments.
-    pub now: fn() -> u64,
+    /// Stamps new segments.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// When a commit is acknowledged: `innodb_flush_log_at_trx_commit`.

@@ -68,10 +68,6 @@ impl Log {
         found.remove_unstarted(&disk, last)?;
         let segments = found.contiguous(last);
         let old = segments.last().map(Arc::clone);
-        if let Some(old) = &old {
-            // After a kill the frames may stand in the operating system's cache alone; the new header will testify for them (W3).
-            old.file.sync_data()?;
-        }
         let log = begin(disk, config, segments, end, index)?;
         if let Some(old) = old {
             old.file.set_len(end.lsn - old.start)?;
@@ -108,7 +104,7 @@ fn begin(
         start_lsn: end.lsn,
         server_uuid: config.server_uuid,
         previous_crc: end.previous_crc,
-        created: (config.now)(),
+        created: config.clock.wall().as_secs(),
     };
     let encoded = header.encode();
     prepared.claim(SEGMENT_HEADER_SIZE as u64);
@@ -217,7 +213,7 @@ impl Scan<'_> {
             return Err(Corruption::new(place, "segments", expected, self.listing()).into());
         };
         let mut at = from;
-        let mut window = Window::new(segment);
+        let mut window = Window::new(segment)?;
         loop {
             let failure = match window.frame(at)? {
                 Ok((header, payload)) => {
@@ -233,7 +229,7 @@ impl Scan<'_> {
             match later {
                 Some(next) if follows(next, number, at) => {
                     segment = next;
-                    window = Window::new(segment);
+                    window = Window::new(segment)?;
                     let lsn = at.lsn + SEGMENT_HEADER_SIZE as u64;
                     at = FrameStart { lsn, previous_crc: next.header_crc };
                 }
@@ -308,8 +304,11 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(segment: &'a FoundSegment) -> Self {
-        Self { segment, start: 0, bytes: Vec::new() }
+    /// Syncs first: after a kill the frames may stand in the operating system's cache alone, and from now on pages will be
+    /// written and segment headers will testify as if they were durable (L6, W3).
+    fn new(segment: &'a FoundSegment) -> Result<Self, LogError> {
+        segment.file.file.sync_data()?;
+        Ok(Self { segment, start: 0, bytes: Vec::new() })
     }
 
     /// `len` bytes at `offset`, or `None` if the file ends before.

@@ -182,7 +182,7 @@ impl Log {
             start_lsn: Lsn(end),
             server_uuid: self.config.server_uuid,
             previous_crc: writer.pending.previous_crc,
-            created: (self.config.now)(),
+            created: self.config.clock.wall().as_secs(),
         };
         let encoded = header.encode();
         // SAFETY: the place was reserved in `seal` by this round (R1).

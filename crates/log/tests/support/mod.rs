@@ -23,7 +23,7 @@ pub fn config() -> LogConfig {
         segment_size: 1 << 20,
         server_id: 1,
         server_uuid: [7; 16],
-        now: || 1_796_000_000,
+        clock: Arc::new(env::ManualClock::new(std::time::Duration::from_secs(1_796_000_000))),
     }
 }
 
