@@ -227,11 +227,7 @@ fn decode_type(r: &mut Reader<'_>) -> Result<ColumnType, Corruption> {
         }
         1 => ColumnType::Float { unsigned: flag(r)? },
         2 => ColumnType::Double { unsigned: flag(r)? },
-        3 => ColumnType::Decimal {
-            precision: r.u8("precision")?,
-            scale: r.u8("scale")?,
-            unsigned: flag(r)?,
-        },
+        3 => ColumnType::Decimal { precision: r.u8("precision")?, scale: r.u8("scale")?, unsigned: flag(r)? },
         4 => ColumnType::Year,
         5 => ColumnType::Bit { bits: r.u8("bits")? },
         6 => ColumnType::Date,
@@ -248,7 +244,11 @@ fn decode_type(r: &mut Reader<'_>) -> Result<ColumnType, Corruption> {
                 members.push(r.string("member")?.into());
             }
             let members = members.into();
-            if code == 13 { ColumnType::Enum { members, collation } } else { ColumnType::Set { members, collation } }
+            if code == 13 {
+                ColumnType::Enum { members, collation }
+            } else {
+                ColumnType::Set { members, collation }
+            }
         }
         other => return Err(Corruption::new("definition", "type", "0 to 14", other)),
     })
@@ -276,7 +276,12 @@ fn decode_index(r: &mut Reader<'_>, columns: usize) -> Result<IndexDef, Corrupti
     for _ in 0..r.varint("parts")? {
         let column = r.varint("part column")? as usize;
         if column >= columns {
-            return Err(Corruption::new("definition", "part column", format_args!("below {columns}"), column));
+            return Err(Corruption::new(
+                "definition",
+                "part column",
+                format_args!("below {columns}"),
+                column,
+            ));
         }
         let prefix = r.varint("prefix")?;
         parts.push(KeyPart {
@@ -378,7 +383,8 @@ mod tests {
     #[test]
     fn every_type_round_trips() {
         let c = Collation::UTF8MB4_BIN;
-        let members: std::sync::Arc<[Box<[u8]>]> = vec![b"a".as_slice().into(), b"b".as_slice().into()].into();
+        let members: std::sync::Arc<[Box<[u8]>]> =
+            vec![b"a".as_slice().into(), b"b".as_slice().into()].into();
         for ty in [
             ColumnType::int(IntSize::Big, true),
             ColumnType::Float { unsigned: true },

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{IndexId, PageNo, SpaceId, TableId};
 use charset::Collation;
 use row_format::{Column, ColumnType, KeyPart, RowLayout};
-use storage::{IndexSpec, TableSpec};
+use storage::table::{IndexSpec, TableSpec};
 use types::Value;
 
 /// Name of a clustered index on the hidden row id; no index of a user may have it.
@@ -150,5 +150,7 @@ pub struct DatabaseDef {
 
 /// Column, index and alias names compare without case.
 pub fn same_name(a: &str, b: &str) -> bool {
-    a == b || a.eq_ignore_ascii_case(b) || (!(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase())
+    a == b
+        || a.eq_ignore_ascii_case(b)
+        || (!(a.is_ascii() && b.is_ascii()) && a.to_lowercase() == b.to_lowercase())
 }

@@ -150,7 +150,12 @@ pub enum SubqueryKind {
     Scalar,
     Exists,
     /// `left IN (subquery)`, or `op ANY` / `op ALL`.
-    Compare { left: Box<Expr>, op: CompareOp, compare: CompareAs, all: bool },
+    Compare {
+        left: Box<Expr>,
+        op: CompareOp,
+        compare: CompareAs,
+        all: bool,
+    },
 }
 
 /// A query in an expression.
@@ -171,33 +176,94 @@ pub enum Expr {
     Param(u16),
     Column(ColumnRef),
     /// Two values, three-valued logic.
-    Compare { op: CompareOp, compare: CompareAs, left: Box<Expr>, right: Box<Expr> },
+    Compare {
+        op: CompareOp,
+        compare: CompareAs,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Xor(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
-    IsNull { arg: Box<Expr>, negated: bool },
-    IsTruth { arg: Box<Expr>, truth: Truth, negated: bool },
-    Arith { op: ArithOp, left: Box<Expr>, right: Box<Expr> },
+    IsNull {
+        arg: Box<Expr>,
+        negated: bool,
+    },
+    IsTruth {
+        arg: Box<Expr>,
+        truth: Truth,
+        negated: bool,
+    },
+    Arith {
+        op: ArithOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     Negate(Box<Expr>),
     BitNot(Box<Expr>),
-    Between { arg: Box<Expr>, low: Box<Expr>, high: Box<Expr>, compare: [CompareAs; 2], negated: bool },
-    In { arg: Box<Expr>, list: Vec<Expr>, compare: CompareAs, negated: bool },
-    Like { arg: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, collation: Collation, negated: bool },
+    Between {
+        arg: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        compare: [CompareAs; 2],
+        negated: bool,
+    },
+    In {
+        arg: Box<Expr>,
+        list: Vec<Expr>,
+        compare: CompareAs,
+        negated: bool,
+    },
+    Like {
+        arg: Box<Expr>,
+        pattern: Box<Expr>,
+        escape: Option<Box<Expr>>,
+        collation: Collation,
+        negated: bool,
+    },
     /// `CASE WHEN`; the simple form has become comparisons.
-    Case { arms: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
-    Cast { to: CastTo, arg: Box<Expr> },
+    Case {
+        arms: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
+    Cast {
+        to: CastTo,
+        arg: Box<Expr>,
+    },
     /// COLLATE: the same text under another collation.
     Collate(Box<Expr>, Collation),
-    Call { function: Function, args: Vec<Expr> },
+    Call {
+        function: Function,
+        args: Vec<Expr>,
+    },
     Subquery(Box<Subquery>),
     /// `@name`; assignment stores a value and is one.
     UserVariable(Box<str>),
     AssignVariable(Box<str>, Box<Expr>),
+    /// `@@[global.]name`: name and whether the global value is meant.
+    SystemVariable(Box<(String, bool)>),
+    /// DATABASE(), LAST_INSERT_ID() and other values of the session.
+    Session(SessionValue, Vec<Expr>),
     /// VALUES(col) in ON DUPLICATE KEY UPDATE: the row that was to be inserted.
     InsertValue(u16),
     /// A row constructor, operand of a comparison of rows.
     Row(Vec<Expr>),
+}
+
+/// Functions whose value the session knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionValue {
+    Database,
+    User,
+    CurrentUser,
+    ConnectionId,
+    /// With an argument: sets it.
+    LastInsertId,
+    RowCount,
+    FoundRows,
+    Version,
+    CurrentRole,
 }
 
 /// An expression with its static type and its text, which names result columns and appears in messages.
@@ -220,12 +286,21 @@ impl Expr {
     /// Direct operands.
     pub fn children<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         match self {
-            Self::Const(_) | Self::Param(_) | Self::Column(_) | Self::UserVariable(_) | Self::InsertValue(_) => {}
+            Self::Const(_)
+            | Self::Param(_)
+            | Self::Column(_)
+            | Self::UserVariable(_)
+            | Self::SystemVariable(_)
+            | Self::InsertValue(_) => {}
             Self::Compare { left, right, .. } | Self::Xor(left, right) | Self::Arith { left, right, .. } => {
                 visit(left);
                 visit(right);
             }
-            Self::And(list) | Self::Or(list) | Self::Row(list) | Self::Call { args: list, .. } => {
+            Self::And(list)
+            | Self::Or(list)
+            | Self::Row(list)
+            | Self::Session(_, list)
+            | Self::Call { args: list, .. } => {
                 list.iter().for_each(visit);
             }
             Self::Not(arg)
@@ -273,12 +348,21 @@ impl Expr {
     /// Direct operands, to change; a subquery's own expressions are not visited.
     pub fn children_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Self::Const(_) | Self::Param(_) | Self::Column(_) | Self::UserVariable(_) | Self::InsertValue(_) => {}
+            Self::Const(_)
+            | Self::Param(_)
+            | Self::Column(_)
+            | Self::UserVariable(_)
+            | Self::SystemVariable(_)
+            | Self::InsertValue(_) => {}
             Self::Compare { left, right, .. } | Self::Xor(left, right) | Self::Arith { left, right, .. } => {
                 visit(left);
                 visit(right);
             }
-            Self::And(list) | Self::Or(list) | Self::Row(list) | Self::Call { args: list, .. } => {
+            Self::And(list)
+            | Self::Or(list)
+            | Self::Row(list)
+            | Self::Session(_, list)
+            | Self::Call { args: list, .. } => {
                 list.iter_mut().for_each(visit);
             }
             Self::Not(arg)
@@ -341,9 +425,13 @@ impl Expr {
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Const(_) | Self::Param(_) => true,
-            Self::Column(_) | Self::Subquery(_) | Self::UserVariable(_) | Self::AssignVariable(..) | Self::InsertValue(_) => {
-                false
-            }
+            Self::Column(_)
+            | Self::Subquery(_)
+            | Self::UserVariable(_)
+            | Self::AssignVariable(..)
+            | Self::InsertValue(_)
+            | Self::Session(SessionValue::LastInsertId, _) => false,
+            Self::Session(..) | Self::SystemVariable(_) => true,
             Self::Call { function, .. } if !function.is_deterministic() => false,
             other => {
                 let mut fixed = true;
@@ -355,7 +443,8 @@ impl Expr {
 
     /// True when it has the same value in every execution.
     pub fn is_constant(&self) -> bool {
-        let mut constant = self.is_fixed() && !matches!(self, Self::Param(_));
+        let mut constant =
+            self.is_fixed() && !matches!(self, Self::Param(_) | Self::Session(..) | Self::SystemVariable(_));
         self.children(&mut |c| constant &= c.is_constant());
         constant
     }

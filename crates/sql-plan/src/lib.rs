@@ -1,5 +1,37 @@
 //! Names, types, index choice: from syntax tree to plan.
+//!
+//! `planner::plan` takes a parsed statement and a catalog snapshot and answers with a [`plan::Plan`], which owns all it needs
+//! and is run by `sql-exec` as often as wanted.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `planner`, `scope` | one statement's planning; names |
+//! | `build`, `call`, `typing`, `fold` | expressions and their types |
+//! | `query`, `dml` | query blocks; INSERT, UPDATE, DELETE |
+//! | `access`, `range`, `order` | join order, access paths, index order |
+//! | `plan`, `expr`, `meta` | the result |
+//! | `eval`, `ops`, `like` | evaluation |
 #![forbid(unsafe_code)]
 
+mod access;
+mod build;
+mod call;
+mod dml;
 pub mod error;
+pub mod eval;
+pub mod expr;
+mod fold;
+pub mod function;
+pub mod like;
 pub mod meta;
+pub mod ops;
+mod order;
+pub mod plan;
+mod planner;
+mod print;
+mod query;
+mod range;
+mod scope;
+pub mod typing;
+
+pub use planner::{PlanContext, Variables, plan, plan_expr};

@@ -215,6 +215,8 @@ pub struct TableStep {
     pub access: Access,
     /// Must hold for a row to match: for inner joins all conditions that can be checked here.
     pub on: Option<Expr>,
+    /// Conditions that the access expresses; checked only when its values did not fit the columns' types.
+    pub covered: Option<Expr>,
     /// This step starts the right side of a LEFT JOIN that ends with the step of this index.
     pub outer_end: Option<usize>,
     /// WHERE conditions on the right side of a LEFT JOIN, checked after it was extended with NULLs; at its last step.
@@ -391,6 +393,7 @@ impl TableStep {
         }
         self.access.exprs(visit);
         self.on.iter().for_each(&mut *visit);
+        self.covered.iter().for_each(&mut *visit);
         self.after.iter().for_each(visit);
     }
 }

@@ -1,0 +1,63 @@
+//! The catalog as statements see it: an immutable picture, replaced as a whole by DDL.
+//!
+//! # Invariants
+//! 1. A snapshot never changes. Readers load the current one without a lock; writers hold `Catalog`'s writer mutex.
+//! 2. `version` grows with each replacement. A plan made at a version is good while its handles are still in the snapshot.
+//! 3. The metadata lock of a name lives as long as anybody uses it and is the same before and after DDL.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use storage::table::Table;
+
+use crate::definition::{DatabaseDef, TableDef};
+use crate::mdl::MdlLock;
+
+/// One version of one table, opened.
+#[derive(Debug)]
+pub struct TableHandle {
+    pub def: Arc<TableDef>,
+    pub table: Arc<Table>,
+    pub lock: Arc<MdlLock>,
+}
+
+impl TableHandle {
+    pub fn name(&self) -> &str {
+        &self.def.name
+    }
+    pub fn schema(&self) -> &str {
+        &self.def.schema
+    }
+    /// Rows that statistics believe in; `None` before the first estimate.
+    pub fn known_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A database with its tables. Table names compare by bytes, as on a case-sensitive file system.
+#[derive(Debug, Clone)]
+pub struct Database {
+    pub def: DatabaseDef,
+    pub tables: BTreeMap<String, Arc<TableHandle>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub version: u64,
+    pub databases: BTreeMap<String, Arc<Database>>,
+}
+
+impl Snapshot {
+    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.get(name)
+    }
+
+    pub fn table(&self, schema: &str, name: &str) -> Option<&Arc<TableHandle>> {
+        self.databases.get(schema)?.tables.get(name)
+    }
+
+    /// Whether `handle` is still the current version of its table.
+    pub fn is_current(&self, handle: &Arc<TableHandle>) -> bool {
+        self.table(handle.schema(), handle.name()).is_some_and(|now| Arc::ptr_eq(now, handle))
+    }
+}

@@ -1,0 +1,395 @@
+//! Join order and access paths.
+//!
+//! Every table gets the cheapest way to find its rows given the tables before it; tables are ordered greedily by that cost
+//! unless an outer join or STRAIGHT_JOIN fixes the order. Costs are counted in rows touched; a row found through a secondary
+//! index costs a second descent.
+
+use sql_syntax::ast::IndexHintKind;
+
+use crate::error::SqlResult;
+use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
+use crate::plan::{Access, SelectPlan, Source, StepInfo, TableStep};
+use crate::planner::Planner;
+use crate::query::{is_always, is_never, slots_of};
+use crate::range::{self, Candidate};
+
+/// A table of FROM before the join order is known.
+#[derive(Debug)]
+pub(crate) struct FromTable {
+    pub(crate) slot: Slot,
+    pub(crate) source: Source,
+    pub(crate) alias: String,
+    pub(crate) hints: Vec<(IndexHintKind, Vec<usize>)>,
+}
+
+impl FromTable {
+    pub(crate) fn new(slot: Slot, source: Source, alias: String) -> Self {
+        Self { slot, source, alias, hints: Vec::new() }
+    }
+}
+
+/// The right side of a LEFT JOIN: tables `start..=end` of FROM.
+#[derive(Debug)]
+pub(crate) struct OuterGroup {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) on: Vec<Expr>,
+}
+
+/// FROM and WHERE, flattened.
+#[derive(Debug, Default)]
+pub(crate) struct JoinInput {
+    pub(crate) tables: Vec<FromTable>,
+    /// WHERE and the conditions of inner joins.
+    pub(crate) conditions: Vec<Expr>,
+    pub(crate) groups: Vec<OuterGroup>,
+    pub(crate) straight: bool,
+}
+
+/// A condition that waits for its tables.
+struct Condition {
+    expr: Expr,
+    slots: SlotSet,
+    placed: bool,
+}
+
+/// Fills `plan.steps`, `gate` and what follows from the access paths.
+pub(crate) fn optimise(
+    planner: &mut Planner<'_>,
+    mut join: JoinInput,
+    plan: &mut SelectPlan,
+) -> SqlResult<()> {
+    let own = slots_of(&join.tables);
+    simplify_outer_joins(&mut join);
+    let mut gate = Vec::new();
+    let mut conditions = Vec::new();
+    for expr in std::mem::take(&mut join.conditions) {
+        if is_always(&expr) {
+            continue;
+        }
+        if is_never(&expr) {
+            plan.never = Some("Impossible WHERE");
+        }
+        let slots = own_slots(&expr, &own);
+        if slots.is_empty() && !has_side_effects(&expr) {
+            gate.push(expr);
+        } else {
+            conditions.push(Condition { expr, slots, placed: false });
+        }
+    }
+    plan.gate = Expr::and(gate);
+    propagate_constants(&mut conditions, &own);
+    let fixed = !join.groups.is_empty() || join.straight;
+    let mut bound = SlotSet::default();
+    let mut remaining: Vec<(usize, FromTable)> = join.tables.into_iter().enumerate().collect();
+    let single = remaining.len() == 1;
+    while !remaining.is_empty() {
+        let pick = if fixed || single { 0 } else { cheapest(planner, &remaining, &conditions, &bound, &own) };
+        let (at, table) = remaining.remove(pick);
+        let group = join.groups.iter().position(|g| (g.start..=g.end).contains(&at));
+        let step = match group {
+            None => inner_step(planner, table, &mut conditions, &mut bound, &own),
+            Some(g) => outer_step(planner, table, at, &mut join.groups[g], &mut bound, &own),
+        };
+        plan.steps.push(step);
+        if let Some(g) = group
+            && join.groups[g].end == at
+        {
+            let after = place(&mut conditions, &bound);
+            let last = plan.steps.last_mut().expect("a step was pushed");
+            last.after = Expr::and(after);
+        }
+    }
+    crate::order::use_index_order(plan);
+    Ok(())
+}
+
+/// Slots of this block that an expression reads.
+fn own_slots(e: &Expr, own: &SlotSet) -> SlotSet {
+    let mut set = SlotSet::default();
+    e.columns(&mut |c| {
+        if own.contains(c.slot) {
+            set.insert(c.slot);
+        }
+    });
+    set
+}
+
+fn has_side_effects(e: &Expr) -> bool {
+    let mut found = match e {
+        Expr::AssignVariable(..) | Expr::UserVariable(_) => true,
+        Expr::Call { function, .. } => !function.is_deterministic(),
+        _ => false,
+    };
+    e.children(&mut |c| found |= has_side_effects(c));
+    found
+}
+
+/// `a LEFT JOIN b ... WHERE b.x = 1` is an inner join: the condition is never true for the row of NULLs.
+fn simplify_outer_joins(join: &mut JoinInput) {
+    let mut kept = Vec::new();
+    for group in std::mem::take(&mut join.groups) {
+        let mut slots = SlotSet::default();
+        join.tables[group.start..=group.end].iter().for_each(|t| slots.insert(t.slot));
+        if join.conditions.iter().any(|c| rejects_nulls(c, &slots)) {
+            join.conditions.extend(group.on);
+        } else {
+            kept.push(group);
+        }
+    }
+    join.groups = kept;
+}
+
+fn rejects_nulls(e: &Expr, slots: &SlotSet) -> bool {
+    let strict = |e: &Expr| matches!(e, Expr::Column(c) if slots.contains(c.slot));
+    match e {
+        Expr::Compare { op, left, right, .. } => {
+            *op != CompareOp::NullSafeEq && (strict(left) || strict(right))
+        }
+        Expr::Between { arg, negated, .. } => !negated && strict(arg),
+        Expr::In { arg, .. } | Expr::Like { arg, .. } => strict(arg),
+        Expr::IsNull { arg, negated } => *negated && strict(arg),
+        _ => false,
+    }
+}
+
+/// `a.x = b.y AND a.x = 5` gives `b.y = 5`: another way to start.
+fn propagate_constants(conditions: &mut Vec<Condition>, own: &SlotSet) {
+    let equal = |e: &Expr| match e {
+        Expr::Compare {
+            op: CompareOp::Eq,
+            compare: c @ (CompareAs::Int | CompareAs::Any(_)),
+            left,
+            right,
+        } => Some(((**left).clone(), (**right).clone(), *c)),
+        _ => None,
+    };
+    let pairs: Vec<_> = conditions.iter().filter_map(|c| equal(&c.expr)).collect();
+    let mut more = Vec::new();
+    for (left, right, compare) in &pairs {
+        let (Expr::Column(l), Expr::Column(r)) = (left, right) else { continue };
+        if *compare != CompareAs::Int || !own.contains(l.slot) || !own.contains(r.slot) {
+            continue;
+        }
+        for (a, b, c) in &pairs {
+            let (column, value) = match (a, b) {
+                (Expr::Column(x), v) if v.is_fixed() => (x, v),
+                (v, Expr::Column(x)) if v.is_fixed() => (x, v),
+                _ => continue,
+            };
+            let target = if column == l {
+                r
+            } else if column == r {
+                l
+            } else {
+                continue;
+            };
+            more.push(Expr::Compare {
+                op: CompareOp::Eq,
+                compare: *c,
+                left: Box::new(Expr::Column(*target)),
+                right: Box::new(value.clone()),
+            });
+        }
+    }
+    for expr in more {
+        let slots = own_slots(&expr, own);
+        conditions.push(Condition { expr, slots, placed: false });
+    }
+}
+
+fn usable<'c>(conditions: &'c [Condition], bound: &SlotSet, slot: Slot) -> Vec<(usize, &'c Expr)> {
+    let mut reach = *bound;
+    reach.insert(slot);
+    conditions
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.placed && c.slots.contains(slot) && c.slots.is_subset(&reach))
+        .map(|(i, c)| (i, &c.expr))
+        .collect()
+}
+
+fn cheapest(
+    planner: &Planner<'_>,
+    remaining: &[(usize, FromTable)],
+    conditions: &[Condition],
+    bound: &SlotSet,
+    own: &SlotSet,
+) -> usize {
+    let mut best = (0, f64::INFINITY);
+    for (i, (_, table)) in remaining.iter().enumerate() {
+        let found = choose(planner, table, &usable(conditions, bound, table.slot), bound, own);
+        // A table that nothing connects with the tables so far multiplies rows: it waits.
+        let connected = bound.is_empty() || found.is_connected;
+        let cost = found.candidate.cost + found.candidate.rows + if connected { 0.0 } else { 1e12 };
+        if cost < best.1 {
+            best = (i, cost);
+        }
+    }
+    best.0
+}
+
+/// The access path of one table and what it makes of its conditions.
+struct Choice {
+    candidate: Candidate,
+    is_connected: bool,
+}
+
+fn choose(
+    planner: &Planner<'_>,
+    table: &FromTable,
+    conditions: &[(usize, &Expr)],
+    bound: &SlotSet,
+    own: &SlotSet,
+) -> Choice {
+    let is_connected = conditions.iter().any(|(_, e)| own_slots(e, own).intersects(bound));
+    let candidate = match &table.source {
+        Source::Table(handle) => {
+            let hints = &table.hints;
+            let mut found = range::candidates(handle, table.slot, conditions, own, bound, hints);
+            found.covering_needed = planner.scopes.len();
+            found
+        }
+        Source::Derived(_) | Source::Virtual(_) => Candidate::rows(Access::Rows, 100.0),
+    };
+    Choice { candidate, is_connected }
+}
+
+fn inner_step(
+    planner: &Planner<'_>,
+    table: FromTable,
+    conditions: &mut [Condition],
+    bound: &mut SlotSet,
+    own: &SlotSet,
+) -> TableStep {
+    let (mut candidate, hash) = {
+        let usable = usable(conditions, bound, table.slot);
+        let choice = choose(planner, &table, &usable, bound, own);
+        let hash = hash_keys(&choice.candidate.access, &usable, table.slot, own, bound);
+        (choice.candidate, hash)
+    };
+    for consumed in &candidate.consumed {
+        conditions[*consumed].placed = true;
+    }
+    let covered: Vec<Expr> = candidate.consumed.iter().map(|i| conditions[*i].expr.clone()).collect();
+    if let Some(access) = hash {
+        candidate.access = access;
+    }
+    bound.insert(table.slot);
+    let on = place(conditions, bound);
+    step(table, candidate, Expr::and(on), Expr::and(covered))
+}
+
+fn outer_step(
+    planner: &Planner<'_>,
+    table: FromTable,
+    at: usize,
+    group: &mut OuterGroup,
+    bound: &mut SlotSet,
+    own: &SlotSet,
+) -> TableStep {
+    let mut conditions: Vec<Condition> = std::mem::take(&mut group.on)
+        .into_iter()
+        .map(|expr| Condition { slots: own_slots(&expr, own), expr, placed: false })
+        .collect();
+    let (mut candidate, hash) = {
+        let usable = usable(&conditions, bound, table.slot);
+        let choice = choose(planner, &table, &usable, bound, own);
+        let hash = hash_keys(&choice.candidate.access, &usable, table.slot, own, bound);
+        (choice.candidate, hash)
+    };
+    for consumed in &candidate.consumed {
+        conditions[*consumed].placed = true;
+    }
+    let covered: Vec<Expr> = candidate.consumed.iter().map(|i| conditions[*i].expr.clone()).collect();
+    if let Some(access) = hash {
+        candidate.access = access;
+    }
+    bound.insert(table.slot);
+    let last = at == group.end;
+    let mut on = Vec::new();
+    for condition in conditions {
+        if condition.placed {
+            continue;
+        }
+        if last || condition.slots.is_subset(bound) {
+            on.push(condition.expr);
+        } else {
+            group.on.push(condition.expr);
+        }
+    }
+    let mut step = step(table, candidate, Expr::and(on), Expr::and(covered));
+    // Steps are in FROM order when there is an outer join.
+    step.outer_end = (at == group.start).then_some(group.end);
+    step
+}
+
+/// Conditions whose tables are all there now.
+fn place(conditions: &mut [Condition], bound: &SlotSet) -> Vec<Expr> {
+    let mut out = Vec::new();
+    for condition in conditions.iter_mut() {
+        if !condition.placed && condition.slots.is_subset(bound) {
+            condition.placed = true;
+            out.push(condition.expr.clone());
+        }
+    }
+    out
+}
+
+/// A hash join where no index helps: the keys of both sides.
+fn hash_keys(
+    access: &Access,
+    conditions: &[(usize, &Expr)],
+    slot: Slot,
+    own: &SlotSet,
+    bound: &SlotSet,
+) -> Option<Access> {
+    if bound.is_empty() || !matches!(access, Access::Scan { .. } | Access::Index { .. } | Access::Rows) {
+        return None;
+    }
+    let (mut build, mut probe, mut compares) = (Vec::new(), Vec::new(), Vec::new());
+    let mut me = SlotSet::default();
+    me.insert(slot);
+    for (_, e) in conditions {
+        let Expr::Compare { op: CompareOp::Eq, compare, left, right } = e else { continue };
+        if !matches!(compare, CompareAs::Int | CompareAs::Text(_)) {
+            continue;
+        }
+        let (l, r) = (own_slots(left, own), own_slots(right, own));
+        let sides = if l == me && !r.contains(slot) && !r.is_empty() {
+            (left, right)
+        } else if r == me && !l.contains(slot) && !l.is_empty() {
+            (right, left)
+        } else {
+            continue;
+        };
+        build.push((**sides.0).clone());
+        probe.push((**sides.1).clone());
+        compares.push(*compare);
+    }
+    (!build.is_empty()).then(|| Access::Hash {
+        inner: Box::new(access.clone()),
+        build,
+        probe,
+        compare: compares,
+    })
+}
+
+fn step(table: FromTable, candidate: Candidate, on: Option<Expr>, covered: Option<Expr>) -> TableStep {
+    TableStep {
+        slot: table.slot,
+        source: table.source,
+        alias: table.alias,
+        access: candidate.access,
+        on,
+        covered,
+        outer_end: None,
+        after: None,
+        info: StepInfo {
+            rows: candidate.rows.max(1.0) as u64,
+            possible_keys: candidate.possible_keys,
+            covering: false,
+            key_parts: candidate.key_parts,
+        },
+    }
+}

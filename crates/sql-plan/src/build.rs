@@ -1,0 +1,704 @@
+//! Expressions: from the syntax tree to [`Typed`].
+//!
+//! Names are resolved from the innermost block outwards. An aggregate is put into the list of the block that allows it and
+//! becomes a column of that block's group slot.
+
+use charset::{Charset, Collation};
+use sql_syntax::ast;
+use types::Value;
+
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::expr::{
+    ArithOp, CastTo, ColumnRef, CompareAs, CompareOp, Expr, Subquery, SubqueryKind, Truth, Typed,
+};
+use crate::fold;
+use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS};
+use crate::plan::{Aggregate, AggregateKind, SortKey};
+use crate::planner::Planner;
+use crate::scope::{Name, column_expr};
+use crate::typing::{self, aggregate_collation, compare_as, of_arith, of_value, unify};
+
+impl<'a> Planner<'a> {
+    /// An expression in the innermost scope.
+    pub(crate) fn expr(&mut self, e: &ast::Expr<'a>, clause: Clause) -> SqlResult<Typed> {
+        let typed = self.build(e, clause)?;
+        Ok(fold::fold(typed, self.cx))
+    }
+
+    fn build(&mut self, e: &ast::Expr<'a>, clause: Clause) -> SqlResult<Typed> {
+        use ast::Expr as A;
+        match e {
+            A::Literal(literal) => self.literal(literal),
+            A::Column(column) => self.column(&Name::of(column), clause),
+            A::Param(n) => Ok(Typed::new(Expr::Param(*n as u16), self.param_type())),
+            A::UserVariable(name) => {
+                let collation = self.cx.connection_collation;
+                let ty = ExprType {
+                    field: FieldType::Blob,
+                    ..ExprType::text(u32::MAX / 4, collation, Coercibility::Implicit)
+                };
+                Ok(Typed::new(Expr::UserVariable(name.text().to_lowercase().into()), ty))
+            }
+            A::AssignVariable { name, value } => {
+                let value = self.expr(value, clause)?;
+                let ty = value.ty;
+                Ok(Typed::new(
+                    Expr::AssignVariable(name.text().to_lowercase().into(), Box::new(value.expr)),
+                    ty,
+                ))
+            }
+            A::SystemVariable(variable) => self.system_variable(variable),
+            A::Unary { op, expr } => self.unary(*op, expr, clause),
+            A::Binary { op, left, right } => self.binary(*op, left, right, clause),
+            A::And(list) => self.logic(list, clause, true),
+            A::Or(list) => self.logic(list, clause, false),
+            A::Is { expr, test, negated } => self.is_test(expr, *test, *negated, clause),
+            A::Between(b) => self.between(b, clause),
+            A::InList { expr, list, negated } => self.in_list(expr, list, *negated, clause),
+            A::InQuery { expr, query, negated } => {
+                self.quantified(expr, ast::BinaryOp::Eq, query, clause, false, *negated)
+            }
+            A::Quantified(q) => self.quantified(&q.left, q.op, q.query, clause, q.all, false),
+            A::Like(like) => self.like(like, clause),
+            A::Regexp { expr, pattern, negated } => {
+                let call = self.call_function("regexp", &[**expr, **pattern], clause)?;
+                Ok(if *negated { Typed::new(Expr::Not(Box::new(call.expr)), call.ty) } else { call })
+            }
+            A::Row(items) => {
+                let items: SqlResult<Vec<_>> = items.iter().map(|i| self.expr(i, clause)).collect();
+                let items = items?;
+                let ty = items[0].ty;
+                Ok(Typed::new(Expr::Row(items.into_iter().map(|t| t.expr).collect()), ty))
+            }
+            A::Subquery(query) => self.subquery(query, SubqueryKind::Scalar, false, clause),
+            A::Exists(query) => self.subquery(query, SubqueryKind::Exists, false, clause),
+            A::Case(case) => self.case(case, clause),
+            A::Cast(cast) => self.cast(cast, clause),
+            A::ConvertUsing { expr, charset } => {
+                let charset = self.charset(charset.text().as_ref())?;
+                let arg = self.expr(expr, clause)?;
+                let collation = Collation::default_of(charset);
+                let ty = ExprType::text(arg.ty.length, collation, Coercibility::Implicit).nullable(true);
+                Ok(Typed::new(
+                    Expr::Cast { to: CastTo::Char { length: None, collation }, arg: Box::new(arg.expr) },
+                    ty,
+                ))
+            }
+            A::Collate { expr, collation } => self.collate(expr, &collation.text(), clause),
+            A::DateAdd(add) => self.date_add(add, clause),
+            A::Call(call) => self.call(call, clause),
+            A::Special(special) => self.special(special, clause),
+            A::Aggregate(aggregate) => self.aggregate(aggregate, clause),
+            A::Window(_) => Err(SqlError::not_supported("window functions")),
+            A::Default | A::Ignore => Err(SqlError::not_supported("DEFAULT in an expression")),
+        }
+    }
+
+    fn param_type(&self) -> ExprType {
+        ExprType::text(0, self.cx.connection_collation, Coercibility::Coercible)
+    }
+
+    fn literal(&mut self, literal: &ast::Literal<'a>) -> SqlResult<Typed> {
+        use ast::Literal as L;
+        let collation = self.cx.connection_collation;
+        let value = match literal {
+            L::Null => Value::Null,
+            L::True => return Ok(Typed::new(Expr::int(1), ExprType::boolean().not_null())),
+            L::False => return Ok(Typed::new(Expr::int(0), ExprType::boolean().not_null())),
+            L::Int(v) => i64::try_from(*v).map_or(Value::UInt(*v), Value::Int),
+            L::Decimal(text) => fold::decimal_literal(text),
+            L::Double(text) => fold::double_literal(text)?,
+            L::String(text) => Value::str(text, collation),
+            L::National(text) => Value::str(text, Collation::UTF8MB3_GENERAL_CI),
+            L::Introduced(i) => {
+                let charset = self.charset(&i.charset.text())?;
+                let bytes = match i.value {
+                    L::String(b) | L::HexString(b) | L::HexHybrid(b) | L::Bits(b) => b,
+                    _ => return Err(SqlError::not_supported("this introducer")),
+                };
+                Value::str(bytes, Collation::default_of(charset))
+            }
+            L::HexString(bytes) | L::HexHybrid(bytes) | L::Bits(bytes) => {
+                Value::str(bytes, Collation::BINARY)
+            }
+            L::Date(text) => fold::temporal_literal(FieldType::Date, text, self.cx)?,
+            L::Time(text) => fold::temporal_literal(FieldType::Time, text, self.cx)?,
+            L::Timestamp(text) => fold::temporal_literal(FieldType::DateTime, text, self.cx)?,
+        };
+        let ty = of_value(&value);
+        Ok(Typed::new(Expr::Const(value), ty))
+    }
+
+    /// A column by name: this block, then its aliases where they count, then the blocks around it.
+    pub(crate) fn column(&mut self, name: &Name, clause: Clause) -> SqlResult<Typed> {
+        let depth = self.scopes.len();
+        for level in (0..depth).rev() {
+            let own = level + 1 == depth;
+            let scope = &self.scopes[level];
+            let aliases_first = own && clause == Clause::OrderBy && !scope.in_aggregate;
+            if aliases_first && let Some(typed) = scope.alias(name) {
+                return Ok(typed.clone());
+            }
+            if let Some((table, position)) = scope.find(name, clause)? {
+                let typed = column_expr(table, position);
+                if !own {
+                    let slot = table.slot;
+                    for inner in &mut self.scopes[level + 1..] {
+                        inner.outer_reads.insert(slot);
+                    }
+                }
+                return Ok(typed);
+            }
+            let aliases_too = own && matches!(clause, Clause::Having | Clause::GroupBy);
+            if aliases_too && let Some(typed) = scope.alias(name) {
+                return Ok(typed.clone());
+            }
+        }
+        Err(SqlError::UnknownColumn { name: name.text(), clause })
+    }
+
+    fn system_variable(&mut self, variable: &ast::SystemVariable<'a>) -> SqlResult<Typed> {
+        let name = variable.name.text().to_lowercase();
+        let global = variable.scope == Some(ast::Scope::Global);
+        let value =
+            self.cx.variables.system(&name, global).ok_or_else(|| SqlError::UnknownVariable(name.clone()))?;
+        let ty = match of_value(&value) {
+            t if t.field.is_integer() => ExprType { length: 21, ..ExprType::bigint() },
+            t => t,
+        };
+        Ok(Typed::new(Expr::SystemVariable(Box::new((name, global))), ty))
+    }
+
+    fn unary(&mut self, op: ast::UnaryOp, arg: &ast::Expr<'a>, clause: Clause) -> SqlResult<Typed> {
+        let arg = self.expr(arg, clause)?;
+        let ty = arg.ty;
+        Ok(match op {
+            ast::UnaryOp::Plus => arg,
+            ast::UnaryOp::Neg => {
+                let ty = match ty.field {
+                    f if f.is_integer() => ExprType { length: ty.length + 1, ..ExprType::bigint() },
+                    FieldType::Decimal => {
+                        ExprType { length: ty.length + u32::from(ty.unsigned), unsigned: false, ..ty }
+                    }
+                    _ => ExprType::double(),
+                };
+                Typed::new(Expr::Negate(Box::new(arg.expr)), ty.nullable(arg.ty.nullable))
+            }
+            ast::UnaryOp::BitNot => Typed::new(
+                Expr::BitNot(Box::new(arg.expr)),
+                ExprType::bigint().unsigned().nullable(ty.nullable),
+            ),
+            ast::UnaryOp::Not => {
+                Typed::new(Expr::Not(Box::new(arg.expr)), ExprType::boolean().nullable(ty.nullable))
+            }
+            ast::UnaryOp::Binary => {
+                let to = CastTo::Char { length: None, collation: Collation::BINARY };
+                let ty = ExprType::text(ty.length, Collation::BINARY, Coercibility::Implicit)
+                    .nullable(ty.nullable);
+                Typed::new(Expr::Cast { to, arg: Box::new(arg.expr) }, ty)
+            }
+        })
+    }
+
+    fn binary(
+        &mut self,
+        op: ast::BinaryOp,
+        left: &ast::Expr<'a>,
+        right: &ast::Expr<'a>,
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        use ast::BinaryOp as B;
+        if op == B::Concat {
+            return self.call_function("concat", &[*left, *right], clause);
+        }
+        let (left, right) = (self.expr(left, clause)?, self.expr(right, clause)?);
+        if let Some(op) = compare_op(op) {
+            return self.comparison(op, left, right);
+        }
+        let nullable = left.ty.nullable || right.ty.nullable;
+        let arith = match op {
+            B::Xor => {
+                return Ok(Typed::new(
+                    Expr::Xor(Box::new(left.expr), Box::new(right.expr)),
+                    ExprType::boolean().nullable(nullable),
+                ));
+            }
+            B::Add => ArithOp::Add,
+            B::Sub => ArithOp::Sub,
+            B::Mul => ArithOp::Mul,
+            B::Div => ArithOp::Div,
+            B::IntDiv => ArithOp::IntDiv,
+            B::Mod => ArithOp::Mod,
+            B::BitAnd => ArithOp::BitAnd,
+            B::BitOr => ArithOp::BitOr,
+            B::BitXor => ArithOp::BitXor,
+            B::ShiftLeft => ArithOp::ShiftLeft,
+            B::ShiftRight => ArithOp::ShiftRight,
+            _ => return Err(SqlError::not_supported("SOUNDS LIKE")),
+        };
+        self.arith(arith, left, right)
+    }
+
+    pub(crate) fn arith(&mut self, arith: ArithOp, left: Typed, right: Typed) -> SqlResult<Typed> {
+        for side in [&left, &right] {
+            if matches!(side.expr, Expr::Row(_)) {
+                return Err(SqlError::OperandColumns(1));
+            }
+        }
+        let ty = of_arith(arith, &left.ty, &right.ty, self.cx.div_precision_increment);
+        Ok(Typed::new(Expr::Arith { op: arith, left: Box::new(left.expr), right: Box::new(right.expr) }, ty))
+    }
+
+    /// `left op right`; rows compare column by column.
+    pub(crate) fn comparison(&mut self, op: CompareOp, left: Typed, right: Typed) -> SqlResult<Typed> {
+        let nullable = op != CompareOp::NullSafeEq && (left.ty.nullable || right.ty.nullable);
+        match (&left.expr, &right.expr) {
+            (Expr::Row(a), Expr::Row(b))
+                if matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) =>
+            {
+                if a.len() != b.len() {
+                    return Err(SqlError::OperandColumns(a.len() as u32));
+                }
+                let pairs = a.iter().zip(b).map(|(l, r)| Expr::Compare {
+                    op: if op == CompareOp::Ne { CompareOp::Eq } else { op },
+                    compare: CompareAs::Any(self.cx.connection_collation),
+                    left: Box::new(l.clone()),
+                    right: Box::new(r.clone()),
+                });
+                let all = Expr::And(pairs.collect());
+                let expr = if op == CompareOp::Ne { Expr::Not(Box::new(all)) } else { all };
+                return Ok(Typed::new(expr, ExprType::boolean()));
+            }
+            (Expr::Row(_), Expr::Row(_)) => return Err(SqlError::not_supported("order of rows")),
+            (Expr::Row(a), _) | (_, Expr::Row(a)) => return Err(SqlError::OperandColumns(a.len() as u32)),
+            _ => {}
+        }
+        let compare = compare_as(&left, &right, op.text())?;
+        let (left, right) = fold::coerce_constants(left, right, compare, self.cx);
+        Ok(Typed::new(
+            Expr::Compare { op, compare, left: Box::new(left), right: Box::new(right) },
+            ExprType::boolean().nullable(nullable),
+        ))
+    }
+
+    fn logic(&mut self, list: &[ast::Expr<'a>], clause: Clause, and: bool) -> SqlResult<Typed> {
+        let mut out = Vec::with_capacity(list.len());
+        let mut nullable = false;
+        for item in list {
+            let typed = self.expr(item, clause)?;
+            nullable |= typed.ty.nullable;
+            match (typed.expr, and) {
+                (Expr::And(inner), true) | (Expr::Or(inner), false) => out.extend(inner),
+                (other, _) => out.push(other),
+            }
+        }
+        let expr = if and { Expr::And(out) } else { Expr::Or(out) };
+        Ok(Typed::new(expr, ExprType::boolean().nullable(nullable)))
+    }
+
+    fn is_test(
+        &mut self,
+        arg: &ast::Expr<'a>,
+        test: ast::IsTest,
+        negated: bool,
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let arg = Box::new(self.expr(arg, clause)?.expr);
+        let expr = match test {
+            ast::IsTest::Null => Expr::IsNull { arg, negated },
+            ast::IsTest::True => Expr::IsTruth { arg, truth: Truth::True, negated },
+            ast::IsTest::False => Expr::IsTruth { arg, truth: Truth::False, negated },
+            ast::IsTest::Unknown => Expr::IsTruth { arg, truth: Truth::Unknown, negated },
+        };
+        Ok(Typed::new(expr, ExprType::boolean().not_null()))
+    }
+
+    fn between(&mut self, b: &ast::Between<'a>, clause: Clause) -> SqlResult<Typed> {
+        let arg = self.expr(&b.expr, clause)?;
+        let (low, high) = (self.expr(&b.low, clause)?, self.expr(&b.high, clause)?);
+        let compare = [compare_as(&arg, &low, "between")?, compare_as(&arg, &high, "between")?];
+        let nullable = arg.ty.nullable || low.ty.nullable || high.ty.nullable;
+        let (_, low) = fold::coerce_constants(arg.clone(), low, compare[0], self.cx);
+        let (_, high) = fold::coerce_constants(arg.clone(), high, compare[1], self.cx);
+        Ok(Typed::new(
+            Expr::Between {
+                arg: Box::new(arg.expr),
+                low: Box::new(low),
+                high: Box::new(high),
+                compare,
+                negated: b.negated,
+            },
+            ExprType::boolean().nullable(nullable),
+        ))
+    }
+
+    fn in_list(
+        &mut self,
+        arg: &ast::Expr<'a>,
+        list: &[ast::Expr<'a>],
+        negated: bool,
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let arg = self.expr(arg, clause)?;
+        if let Expr::Row(_) = arg.expr {
+            return self.row_in_list(arg, list, negated, clause);
+        }
+        let mut nullable = arg.ty.nullable;
+        let mut compare: Option<CompareAs> = None;
+        let mut mixed = false;
+        let mut out = Vec::with_capacity(list.len());
+        for item in list {
+            let item = self.expr(item, clause)?;
+            nullable |= item.ty.nullable;
+            let this = compare_as(&arg, &item, "in")?;
+            if !matches!(item.expr, Expr::Const(Value::Null)) {
+                mixed |= compare.is_some_and(|c| c != this);
+                compare.get_or_insert(this);
+            }
+            out.push(fold::coerce_constants(arg.clone(), item, this, self.cx).1);
+        }
+        let collation = arg.ty.collation;
+        let compare =
+            if mixed { CompareAs::Any(collation) } else { compare.unwrap_or(CompareAs::Any(collation)) };
+        Ok(Typed::new(
+            Expr::In { arg: Box::new(arg.expr), list: out, compare, negated },
+            ExprType::boolean().nullable(nullable),
+        ))
+    }
+
+    fn row_in_list(
+        &mut self,
+        arg: Typed,
+        list: &[ast::Expr<'a>],
+        negated: bool,
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let mut any = Vec::with_capacity(list.len());
+        for item in list {
+            let item = self.expr(item, clause)?;
+            any.push(self.comparison(CompareOp::Eq, arg.clone(), item)?.expr);
+        }
+        let any = Expr::Or(any);
+        let expr = if negated { Expr::Not(Box::new(any)) } else { any };
+        Ok(Typed::new(expr, ExprType::boolean()))
+    }
+
+    fn quantified(
+        &mut self,
+        left: &ast::Expr<'a>,
+        op: ast::BinaryOp,
+        query: &ast::Query<'a>,
+        clause: Clause,
+        all: bool,
+        negated: bool,
+    ) -> SqlResult<Typed> {
+        let left = self.expr(left, clause)?;
+        let op = compare_op(op).ok_or_else(|| SqlError::not_supported("this operator before a subquery"))?;
+        let kind = SubqueryKind::Compare {
+            left: Box::new(left.expr.clone()),
+            op,
+            compare: CompareAs::Any(left.ty.collation),
+            all,
+        };
+        let mut typed = self.subquery(query, kind, negated, clause)?;
+        if let Expr::Subquery(sub) = &mut typed.expr {
+            let width = if let Expr::Row(items) = &left.expr { items.len() } else { 1 };
+            if sub.plan.columns.len() != width {
+                return Err(SqlError::OperandColumns(width as u32));
+            }
+            let right = Typed::new(Expr::Const(Value::Null), sub.plan.columns[0].ty);
+            if let SubqueryKind::Compare { compare, .. } = &mut sub.kind
+                && width == 1
+                && !matches!(left.expr, Expr::Param(_))
+            {
+                *compare = compare_as(&left, &right, op.text())?;
+            }
+        }
+        Ok(typed)
+    }
+
+    fn subquery(
+        &mut self,
+        query: &ast::Query<'a>,
+        kind: SubqueryKind,
+        negated: bool,
+        _clause: Clause,
+    ) -> SqlResult<Typed> {
+        let id = self.next_subquery;
+        self.next_subquery += 1;
+        let (plan, reads) = self.nested_query(query)?;
+        let ty = match &kind {
+            SubqueryKind::Scalar if plan.columns.len() != 1 => return Err(SqlError::OperandColumns(1)),
+            SubqueryKind::Scalar => plan.columns[0].ty.nullable(true),
+            SubqueryKind::Exists => ExprType::boolean().not_null(),
+            SubqueryKind::Compare { .. } => ExprType::boolean(),
+        };
+        let sub = Subquery { id, kind, plan: Box::new(plan), correlated: !reads.is_empty(), negated };
+        Ok(Typed::new(Expr::Subquery(Box::new(sub)), ty))
+    }
+
+    fn like(&mut self, like: &ast::Like<'a>, clause: Clause) -> SqlResult<Typed> {
+        let (arg, pattern) = (self.expr(&like.expr, clause)?, self.expr(&like.pattern, clause)?);
+        let escape = match &like.escape {
+            Some(e) => Some(Box::new(self.expr(e, clause)?.expr)),
+            None => None,
+        };
+        let collation = match (arg.ty.field.is_text(), pattern.ty.field.is_text()) {
+            (false, false) => self.cx.connection_collation,
+            _ => aggregate_collation(&arg.ty, &pattern.ty, "like")?.0,
+        };
+        let nullable = arg.ty.nullable || pattern.ty.nullable;
+        Ok(Typed::new(
+            Expr::Like {
+                arg: Box::new(arg.expr),
+                pattern: Box::new(pattern.expr),
+                escape,
+                collation,
+                negated: like.negated,
+            },
+            ExprType::boolean().nullable(nullable),
+        ))
+    }
+
+    fn case(&mut self, case: &ast::Case<'a>, clause: Clause) -> SqlResult<Typed> {
+        let operand = case.operand.as_ref().map(|e| self.expr(e, clause)).transpose()?;
+        let mut arms = Vec::new();
+        let mut ty: Option<ExprType> = None;
+        for when in case.whens {
+            let condition = self.expr(&when.condition, clause)?;
+            let condition = match &operand {
+                Some(operand) => self.comparison(CompareOp::Eq, operand.clone(), condition)?,
+                None => condition,
+            };
+            let result = self.expr(&when.result, clause)?;
+            ty = Some(ty.map_or(Ok(result.ty), |t| unify(&t, &result.ty, "case"))?);
+            arms.push((condition.expr, result.expr));
+        }
+        let otherwise = case.otherwise.as_ref().map(|e| self.expr(e, clause)).transpose()?;
+        let last = otherwise.as_ref().map_or(ExprType::null(), |t| t.ty);
+        let ty = unify(&ty.unwrap_or(ExprType::null()), &last, "case")?;
+        let otherwise = otherwise.map(|t| Box::new(t.expr));
+        Ok(fold::to_type(Typed::new(Expr::Case { arms, otherwise }, ty)))
+    }
+
+    fn cast(&mut self, cast: &ast::Cast<'a>, clause: Clause) -> SqlResult<Typed> {
+        let arg = self.expr(&cast.expr, clause)?;
+        let fsp = |p: Option<u64>| p.unwrap_or(0).min(6) as u8;
+        use ast::CastType as C;
+        let (to, ty) = match cast.target {
+            C::Signed => (CastTo::Signed, ExprType::bigint()),
+            C::Unsigned => (CastTo::Unsigned, ExprType::bigint().unsigned()),
+            C::Float => {
+                (CastTo::Float, ExprType { field: FieldType::Float, length: 12, ..ExprType::double() })
+            }
+            C::Double { .. } => (CastTo::Double, ExprType::double()),
+            C::Decimal { precision, scale } => {
+                let (p, s) = (precision.unwrap_or(10), scale.unwrap_or(0));
+                if p > u64::from(typing::DECIMAL_DIGITS_MAX) {
+                    return Err(SqlError::PrecisionTooBig {
+                        column: "cast".into(),
+                        max: typing::DECIMAL_DIGITS_MAX,
+                    });
+                }
+                if s > u64::from(typing::DECIMAL_SCALE_MAX) {
+                    return Err(SqlError::ScaleTooBig {
+                        column: "cast".into(),
+                        max: u32::from(typing::DECIMAL_SCALE_MAX),
+                    });
+                }
+                if s > p {
+                    return Err(SqlError::ScaleOverPrecision(String::new()));
+                }
+                let (p, s) = (if p == 0 { 10 } else { p as u8 }, s as u8);
+                (CastTo::Decimal { precision: p, scale: s }, ExprType::decimal(u32::from(p), s))
+            }
+            C::Date => (CastTo::Date, typing::temporal(FieldType::Date, 0)),
+            C::Time { precision } => {
+                (CastTo::Time { fsp: fsp(precision) }, typing::temporal(FieldType::Time, fsp(precision)))
+            }
+            C::DateTime { precision } => (
+                CastTo::DateTime { fsp: fsp(precision) },
+                typing::temporal(FieldType::DateTime, fsp(precision)),
+            ),
+            C::Year => (CastTo::Year, ExprType { field: FieldType::Year, length: 4, ..ExprType::bigint() }),
+            C::Binary { length } => self.cast_to_text(&arg, length, Collation::BINARY),
+            C::NationalChar { length } => self.cast_to_text(&arg, length, Collation::UTF8MB3_GENERAL_CI),
+            C::Char { length, charset } => {
+                let collation = self.charset_spec(&charset)?.unwrap_or(self.cx.connection_collation);
+                self.cast_to_text(&arg, length, collation)
+            }
+            C::IntervalDaySecond { .. } => return Err(SqlError::not_supported("CAST to INTERVAL")),
+            C::Named(name) => return Err(SqlError::not_supported(format!("CAST to {name}"))),
+        };
+        let nullable = arg.ty.nullable || ty.field.is_temporal();
+        Ok(Typed::new(Expr::Cast { to, arg: Box::new(arg.expr) }, ty.nullable(nullable)))
+    }
+
+    fn cast_to_text(&self, arg: &Typed, length: Option<u64>, collation: Collation) -> (CastTo, ExprType) {
+        let length = length.map(|l| u32::try_from(l).unwrap_or(u32::MAX));
+        let ty = ExprType::text(length.unwrap_or(arg.ty.length), collation, Coercibility::Implicit);
+        (CastTo::Char { length, collation }, ty)
+    }
+
+    fn collate(&mut self, arg: &ast::Expr<'a>, name: &str, clause: Clause) -> SqlResult<Typed> {
+        let arg = self.expr(arg, clause)?;
+        let from = if arg.ty.field.is_text() {
+            arg.ty.collation.charset()
+        } else {
+            self.cx.connection_collation.charset()
+        };
+        let collation = self.collation(name, Some(from))?;
+        if collation.charset() != from && arg.ty.field != FieldType::Null {
+            return Err(SqlError::CollationNotForCharset {
+                collation: collation.name().into(),
+                charset: from.name().into(),
+            });
+        }
+        let ty = ExprType {
+            collation,
+            coercibility: Coercibility::Explicit,
+            field: FieldType::VarString,
+            decimals: NOT_FIXED_DECIMALS,
+            ..arg.ty
+        };
+        Ok(Typed::new(Expr::Collate(Box::new(arg.expr), collation), ty))
+    }
+
+    fn aggregate(&mut self, a: &ast::Aggregate<'a>, clause: Clause) -> SqlResult<Typed> {
+        let allowed = self.scope().aggregates_allowed && !self.scope().in_aggregate;
+        if !allowed || !matches!(clause, Clause::Select | Clause::Having | Clause::OrderBy) {
+            return Err(SqlError::InvalidGroupFunction);
+        }
+        self.scope_mut().in_aggregate = true;
+        let args: SqlResult<Vec<Typed>> = a.args.iter().map(|e| self.expr(e, clause)).collect();
+        let order = self.sort_keys(a.order_by, clause);
+        self.scope_mut().in_aggregate = false;
+        let (args, order) = (args?, order?);
+        use ast::AggregateFunction as F;
+        let kind = match a.function {
+            F::Count if args.is_empty() => AggregateKind::CountAll,
+            F::Count => AggregateKind::Count,
+            F::Sum => AggregateKind::Sum,
+            F::Avg => AggregateKind::Avg,
+            F::Min => AggregateKind::Min,
+            F::Max => AggregateKind::Max,
+            F::BitAnd => AggregateKind::BitAnd,
+            F::BitOr => AggregateKind::BitOr,
+            F::BitXor => AggregateKind::BitXor,
+            F::StddevPop => AggregateKind::StddevPop,
+            F::StddevSamp => AggregateKind::StddevSamp,
+            F::VarPop => AggregateKind::VarPop,
+            F::VarSamp => AggregateKind::VarSamp,
+            F::GroupConcat => AggregateKind::GroupConcat,
+            F::JsonArrayAgg | F::JsonObjectAgg | F::PercentileCont | F::PercentileDisc | F::Median => {
+                return Err(SqlError::not_supported("this aggregate function"));
+            }
+        };
+        let ty = self.aggregate_type(kind, &args);
+        let compare = match args.first() {
+            Some(arg) => compare_as(arg, arg, "min")?,
+            None => CompareAs::Int,
+        };
+        let separator = a.separator.map(Into::into);
+        let scope = self.scope_mut();
+        let column = scope.aggregates.len() as u16;
+        scope.aggregates.push(Aggregate { kind, distinct: a.distinct, args, order, separator, ty, compare });
+        Ok(Typed::new(Expr::Column(ColumnRef { slot: scope.group_slot, column }), ty))
+    }
+
+    fn aggregate_type(&self, kind: AggregateKind, args: &[Typed]) -> ExprType {
+        use AggregateKind as K;
+        let arg = args.first().map_or(ExprType::bigint(), |t| t.ty);
+        let exact = arg.field.is_integer() || arg.field == FieldType::Decimal;
+        match kind {
+            K::CountAll | K::Count => ExprType::bigint().not_null(),
+            K::Sum if exact => {
+                let (precision, scale) = arg.precision();
+                ExprType::decimal((precision + 22).min(typing::DECIMAL_DIGITS_MAX), scale)
+            }
+            K::Avg if exact => {
+                let (precision, scale) = arg.precision();
+                let more = self.cx.div_precision_increment;
+                ExprType::decimal(
+                    (precision + u32::from(more)).min(typing::DECIMAL_DIGITS_MAX),
+                    (scale + more).min(typing::DECIMAL_SCALE_MAX),
+                )
+            }
+            K::Min | K::Max => arg.nullable(true),
+            K::BitAnd | K::BitOr | K::BitXor => ExprType::bigint().unsigned().not_null(),
+            K::GroupConcat => {
+                let collation =
+                    if arg.field.is_text() { arg.collation } else { self.cx.connection_collation };
+                ExprType {
+                    field: FieldType::Blob,
+                    ..ExprType::text(1 << 18, collation, Coercibility::Implicit)
+                }
+            }
+            _ => ExprType::double(),
+        }
+    }
+
+    pub(crate) fn sort_keys(
+        &mut self,
+        items: &[ast::OrderItem<'a>],
+        clause: Clause,
+    ) -> SqlResult<Vec<SortKey>> {
+        items
+            .iter()
+            .map(|item| {
+                let typed = self.expr(&item.expr, clause)?;
+                Ok(SortKey {
+                    compare: compare_as(&typed, &typed, "order by")?,
+                    expr: typed.expr,
+                    descending: item.descending,
+                })
+            })
+            .collect()
+    }
+
+    /// A character set by name.
+    pub(crate) fn charset(&self, name: &str) -> SqlResult<Charset> {
+        Charset::by_name(name).ok_or_else(|| SqlError::UnknownCharset(name.to_owned()))
+    }
+
+    /// A collation by name; `uca1400_ai_ci` alone is completed by the character set.
+    pub(crate) fn collation(&self, name: &str, charset: Option<Charset>) -> SqlResult<Collation> {
+        Collation::by_name(name)
+            .or_else(|| Collation::by_name(&format!("{}_{name}", charset?.name())))
+            .ok_or_else(|| SqlError::UnknownCollation(name.to_owned()))
+    }
+
+    /// CHARACTER SET and COLLATE of a type.
+    pub(crate) fn charset_spec(&self, spec: &ast::CharsetSpec<'a>) -> SqlResult<Option<Collation>> {
+        let charset = spec.charset.map(|c| self.charset(&c.text())).transpose()?;
+        let collation = match spec.collation {
+            Some(name) => Some(self.collation(&name.text(), charset)?),
+            None if spec.binary => charset.map(Collation::bin_of),
+            None => charset.map(Collation::default_of),
+        };
+        if let (Some(charset), Some(collation)) = (charset, collation)
+            && collation.charset() != charset
+        {
+            return Err(SqlError::CollationNotForCharset {
+                collation: collation.name().into(),
+                charset: charset.name().into(),
+            });
+        }
+        Ok(collation)
+    }
+}
+
+/// The comparison that an operator is, if it is one.
+pub(crate) fn compare_op(op: ast::BinaryOp) -> Option<CompareOp> {
+    use ast::BinaryOp as B;
+    Some(match op {
+        B::Eq => CompareOp::Eq,
+        B::NullSafeEq => CompareOp::NullSafeEq,
+        B::Ne => CompareOp::Ne,
+        B::Lt => CompareOp::Lt,
+        B::Le => CompareOp::Le,
+        B::Gt => CompareOp::Gt,
+        B::Ge => CompareOp::Ge,
+        _ => return None,
+    })
+}

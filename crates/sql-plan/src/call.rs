@@ -1,0 +1,196 @@
+//! Calls of functions: control flow becomes CASE, session values their own node, the rest goes to the registry.
+
+use charset::Collation;
+use sql_syntax::ast;
+use types::Value;
+
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::expr::{ArithOp, CompareOp, Expr, SessionValue, Typed};
+use crate::fold;
+use crate::function;
+use crate::meta::{Coercibility, ExprType};
+use crate::planner::Planner;
+use crate::scope::Name;
+use crate::typing::unify;
+
+impl<'a> Planner<'a> {
+    pub(crate) fn call(&mut self, call: &ast::Call<'a>, clause: Clause) -> SqlResult<Typed> {
+        if let Some(database) = call.database {
+            return Err(SqlError::UnknownFunction(format!("{}.{}", database, call.name)));
+        }
+        let name = call.name.text().to_lowercase();
+        if let Some(typed) = self.session_value(&name, call.args, clause)? {
+            return Ok(typed);
+        }
+        self.call_function(&name, call.args, clause)
+    }
+
+    fn args<const N: usize>(
+        &mut self,
+        name: &str,
+        args: &[ast::Expr<'a>],
+        clause: Clause,
+    ) -> SqlResult<[Typed; N]> {
+        let built: SqlResult<Vec<Typed>> = args.iter().map(|a| self.expr(a, clause)).collect();
+        built?.try_into().map_err(|_| SqlError::WrongParameterCount(name.to_owned()))
+    }
+
+    /// A function by its lower case name.
+    pub(crate) fn call_function(
+        &mut self,
+        name: &str,
+        args: &[ast::Expr<'a>],
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        match name {
+            "if" => {
+                let [condition, yes, no] = self.args(name, args, clause)?;
+                let ty = unify(&yes.ty, &no.ty, "if")?;
+                let expr =
+                    Expr::Case { arms: vec![(condition.expr, yes.expr)], otherwise: Some(Box::new(no.expr)) };
+                Ok(fold::to_type(Typed::new(expr, ty)))
+            }
+            "ifnull" | "nvl" => {
+                let args: [Typed; 2] = self.args(name, args, clause)?;
+                self.coalesce(args.into(), name)
+            }
+            "coalesce" => {
+                let args: SqlResult<Vec<Typed>> = args.iter().map(|a| self.expr(a, clause)).collect();
+                let args = args?;
+                if args.is_empty() {
+                    return Err(SqlError::WrongParameterCount(name.to_owned()));
+                }
+                self.coalesce(args, name)
+            }
+            "nullif" => {
+                let [a, b] = self.args(name, args, clause)?;
+                let ty = a.ty.nullable(true);
+                let same = self.comparison(CompareOp::Eq, a.clone(), b)?.expr;
+                let expr = Expr::Case {
+                    arms: vec![(same, Expr::Const(Value::Null))],
+                    otherwise: Some(Box::new(a.expr)),
+                };
+                Ok(Typed::new(expr, ty))
+            }
+            "isnull" => {
+                let [arg] = self.args(name, args, clause)?;
+                let expr = Expr::IsNull { arg: Box::new(arg.expr), negated: false };
+                Ok(Typed::new(expr, ExprType::boolean().not_null()))
+            }
+            "mod" => {
+                let [a, b] = self.args(name, args, clause)?;
+                self.arith(ArithOp::Mod, a, b)
+            }
+            _ => self.registered(name, args, clause),
+        }
+    }
+
+    fn registered(&mut self, name: &str, args: &[ast::Expr<'a>], clause: Clause) -> SqlResult<Typed> {
+        let Some(function) = function::find(name) else {
+            let schema =
+                if self.cx.database.is_empty() { String::new() } else { format!("{}.", self.cx.database) };
+            return Err(SqlError::UnknownFunction(format!("{schema}{name}")));
+        };
+        let args: SqlResult<Vec<Typed>> = args.iter().map(|a| self.expr(a, clause)).collect();
+        let args = args?;
+        if !function.accepts(args.len()) {
+            return Err(SqlError::WrongParameterCount(name.to_owned()));
+        }
+        let types: Vec<ExprType> = args.iter().map(|a| a.ty).collect();
+        let ty = function.result_type(&types, self.cx)?;
+        Ok(Typed::new(Expr::Call { function, args: args.into_iter().map(|a| a.expr).collect() }, ty))
+    }
+
+    fn coalesce(&mut self, args: Vec<Typed>, name: &str) -> SqlResult<Typed> {
+        let mut ty = args[0].ty;
+        for arg in &args[1..] {
+            let nullable = ty.nullable && arg.ty.nullable;
+            ty = unify(&ty, &arg.ty, name)?.nullable(nullable);
+        }
+        let mut args: Vec<Expr> = args.into_iter().map(|a| a.expr).collect();
+        let last = args.pop().map(Box::new);
+        let arms =
+            args.into_iter().map(|a| (Expr::IsNull { arg: Box::new(a.clone()), negated: true }, a)).collect();
+        Ok(fold::to_type(Typed::new(Expr::Case { arms, otherwise: last }, ty)))
+    }
+
+    fn session_value(
+        &mut self,
+        name: &str,
+        args: &[ast::Expr<'a>],
+        clause: Clause,
+    ) -> SqlResult<Option<Typed>> {
+        let text = |n: u32| ExprType::text(n, Collation::UTF8MB3_GENERAL_CI, Coercibility::SysConst);
+        let (value, ty) = match name {
+            "database" | "schema" => (SessionValue::Database, text(64)),
+            "user" | "session_user" | "system_user" => (SessionValue::User, text(384)),
+            "current_user" => (SessionValue::CurrentUser, text(384)),
+            "current_role" => (SessionValue::CurrentRole, text(384)),
+            "version" => (SessionValue::Version, text(60).not_null()),
+            "connection_id" => (SessionValue::ConnectionId, ExprType::bigint().not_null()),
+            "last_insert_id" => (SessionValue::LastInsertId, ExprType::bigint().unsigned().not_null()),
+            "row_count" => (SessionValue::RowCount, ExprType::bigint().not_null()),
+            "found_rows" => (SessionValue::FoundRows, ExprType::bigint().not_null()),
+            _ => return Ok(None),
+        };
+        let most = usize::from(value == SessionValue::LastInsertId);
+        if args.len() > most {
+            return Err(SqlError::WrongParameterCount(name.to_owned()));
+        }
+        let args: SqlResult<Vec<Expr>> = args.iter().map(|a| Ok(self.expr(a, clause)?.expr)).collect();
+        Ok(Some(Typed::new(Expr::Session(value, args?), ty)))
+    }
+
+    pub(crate) fn special(&mut self, special: &ast::Special<'a>, clause: Clause) -> SqlResult<Typed> {
+        use ast::Special as S;
+        match special {
+            S::Values(column) => {
+                let typed = self.column(&Name::of(column), clause)?;
+                match typed.expr {
+                    Expr::Column(c) if self.scope().insert_values => {
+                        Ok(Typed::new(Expr::InsertValue(c.column), typed.ty.nullable(true)))
+                    }
+                    // Outside ON DUPLICATE KEY UPDATE there is no such row: NULL.
+                    _ => Ok(Typed::new(Expr::Const(Value::Null), typed.ty.nullable(true))),
+                }
+            }
+            S::Position { needle, haystack } => self.call_function("locate", &[*needle, *haystack], clause),
+            S::Trim { side: ast::TrimSide::Both, what: None, expr } => {
+                self.call_function("trim", &[*expr], clause)
+            }
+            S::Trim { side, what, expr } => {
+                let name = match side {
+                    ast::TrimSide::Both => "trim",
+                    ast::TrimSide::Leading => "ltrim",
+                    ast::TrimSide::Trailing => "rtrim",
+                };
+                match what {
+                    None => self.call_function(name, &[*expr], clause),
+                    Some(what) => self.call_function(name, &[*expr, *what], clause),
+                }
+            }
+            S::Char { args, charset: None } => self.call_function("char", args, clause),
+            S::DefaultOf(column) => self.default_of(&Name::of(column), clause),
+            _ => Err(SqlError::not_supported("this function")),
+        }
+    }
+
+    fn default_of(&mut self, name: &Name, clause: Clause) -> SqlResult<Typed> {
+        let typed = self.column(name, clause)?;
+        let Expr::Column(c) = typed.expr else { return Err(SqlError::NoDefault(name.column.clone())) };
+        let handle = self.scope().tables.iter().find(|t| t.slot == c.slot).and_then(|t| t.handle.clone());
+        let Some(handle) = handle else { return Err(SqlError::NoDefault(name.column.clone())) };
+        let value = match &handle.def.columns[usize::from(c.column)].default {
+            catalog::DefaultValue::Null => Value::Null,
+            catalog::DefaultValue::Literal(literal) => literal.0.clone(),
+            catalog::DefaultValue::None | catalog::DefaultValue::CurrentTimestamp => {
+                return Err(SqlError::NoDefault(name.column.clone()));
+            }
+        };
+        Ok(Typed::new(Expr::Const(value), typed.ty))
+    }
+
+    pub(crate) fn date_add(&mut self, _add: &ast::DateAdd<'a>, _clause: Clause) -> SqlResult<Typed> {
+        Err(SqlError::not_supported("INTERVAL"))
+    }
+}

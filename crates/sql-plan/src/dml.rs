@@ -1,0 +1,319 @@
+//! INSERT, REPLACE, UPDATE and DELETE: their rows are found by the same plans as those of a SELECT.
+
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use sql_syntax::ast;
+
+use crate::access::{self, JoinInput};
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::expr::{Expr, Slot};
+use crate::plan::{
+    Access, AssignValue, Assignment, DeletePlan, InsertPlan, InsertSource, LockMode, LockWaitPolicy,
+    OnDuplicate, SelectPlan, UpdatePlan, UpdateTarget,
+};
+use crate::planner::Planner;
+use crate::query::base_scope_table;
+use crate::scope::{Name, Scope};
+
+pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> SqlResult<InsertPlan> {
+    if !insert.partitions.is_empty() || !insert.returning.is_empty() {
+        return Err(SqlError::not_supported("PARTITION and RETURNING of INSERT"));
+    }
+    refuse_virtual(planner, &insert.table)?;
+    let table = planner.base_table(&insert.table)?;
+    let slot = planner.new_slot()?;
+    let columns = insert_columns(&table, insert)?;
+    let source = match insert.source {
+        ast::InsertSource::Query(query) => {
+            let query = planner.query(query)?;
+            if query.columns.len() != columns.len() {
+                return Err(SqlError::ColumnCountMismatch { row: 1 });
+            }
+            InsertSource::Query(query)
+        }
+        ast::InsertSource::Set(values) => {
+            let row = insert_row(planner, &table, slot, values)?;
+            InsertSource::Rows(vec![row])
+        }
+        ast::InsertSource::Values(rows) => {
+            let mut out = Vec::with_capacity(rows.len());
+            for (i, row) in rows.iter().enumerate() {
+                if row.len() != columns.len() && !(row.is_empty() && rows[0].is_empty()) {
+                    return Err(SqlError::ColumnCountMismatch { row: i as u64 + 1 });
+                }
+                out.push(insert_row(planner, &table, slot, row)?);
+            }
+            InsertSource::Rows(out)
+        }
+    };
+    let empty_rows = matches!(&source, InsertSource::Rows(rows) if rows.iter().all(Vec::is_empty));
+    let columns = if empty_rows { Vec::new() } else { columns };
+    let on_duplicate = on_duplicate(planner, insert, &table, slot)?;
+    Ok(InsertPlan {
+        table,
+        slot,
+        columns,
+        source,
+        on_duplicate,
+        ignore: insert.ignore,
+        replace: insert.replace,
+    })
+}
+
+fn refuse_virtual(planner: &Planner<'_>, name: &ast::ObjectName<'_>) -> SqlResult<()> {
+    let (schema, table) = planner.table_name(name)?;
+    if (planner.cx.virtual_table)(&schema, &table).is_some() {
+        return Err(SqlError::AccessDeniedToDatabase { user: planner.cx.user.to_owned(), schema });
+    }
+    Ok(())
+}
+
+fn insert_columns(table: &TableHandle, insert: &ast::Insert<'_>) -> SqlResult<Vec<usize>> {
+    if insert.columns.is_empty() {
+        return Ok((0..table.def.columns.len()).filter(|i| !table.def.columns[*i].invisible).collect());
+    }
+    let mut out: Vec<usize> = Vec::with_capacity(insert.columns.len());
+    for column in insert.columns {
+        let name = Name::of(column);
+        let clause = Clause::InsertInto;
+        let found = table
+            .def
+            .column(&name.column)
+            .filter(|_| name.table.as_ref().is_none_or(|t| *t == table.def.name))
+            .ok_or_else(|| SqlError::UnknownColumn { name: name.text(), clause })?;
+        if out.contains(&found) {
+            return Err(SqlError::ColumnSpecifiedTwice(name.column));
+        }
+        out.push(found);
+    }
+    Ok(out)
+}
+
+/// Values of a row; they may read columns of the row that were set before (`VALUES (1, a + 1)`).
+fn insert_row<'a>(
+    planner: &mut Planner<'a>,
+    table: &Arc<TableHandle>,
+    slot: Slot,
+    row: &[ast::Expr<'a>],
+) -> SqlResult<Vec<AssignValue>> {
+    let literal_only =
+        row.iter().all(|e| matches!(e, ast::Expr::Literal(_) | ast::Expr::Param(_) | ast::Expr::Default));
+    let mut scope = Scope::default();
+    if !literal_only {
+        scope.add(base_scope_table(slot, table.def.name.clone(), table))?;
+    }
+    planner.scopes.push(scope);
+    let values = row.iter().map(|e| assign_value(planner, e, Clause::Values)).collect();
+    planner.scopes.pop();
+    values
+}
+
+fn assign_value<'a>(planner: &mut Planner<'a>, e: &ast::Expr<'a>, clause: Clause) -> SqlResult<AssignValue> {
+    match e {
+        ast::Expr::Default => Ok(AssignValue::Default),
+        ast::Expr::Ignore => Err(SqlError::not_supported("IGNORE as a value")),
+        other => {
+            let typed = planner.expr(other, clause)?;
+            if let Expr::Row(_) = typed.expr {
+                return Err(SqlError::OperandColumns(1));
+            }
+            Ok(AssignValue::Expr(typed.expr))
+        }
+    }
+}
+
+fn on_duplicate<'a>(
+    planner: &mut Planner<'a>,
+    insert: &ast::Insert<'a>,
+    table: &Arc<TableHandle>,
+    slot: Slot,
+) -> SqlResult<OnDuplicate> {
+    if insert.replace {
+        return Ok(OnDuplicate::Replace);
+    }
+    if insert.on_duplicate.is_empty() {
+        return Ok(if insert.ignore { OnDuplicate::Ignore } else { OnDuplicate::Error });
+    }
+    let mut scope = Scope { insert_values: true, ..Scope::default() };
+    scope.add(base_scope_table(slot, table.def.name.clone(), table))?;
+    planner.scopes.push(scope);
+    let out = assignments(planner, insert.on_duplicate, Clause::OnDuplicateKey);
+    planner.scopes.pop();
+    Ok(OnDuplicate::Update(out?.into_iter().map(|(_, a)| a).collect()))
+}
+
+/// `a = 1, b = DEFAULT`: the slot of each column and its new value.
+fn assignments<'a>(
+    planner: &mut Planner<'a>,
+    list: &[ast::Assignment<'a>],
+    clause: Clause,
+) -> SqlResult<Vec<(Slot, Assignment)>> {
+    let mut out = Vec::with_capacity(list.len());
+    for item in list {
+        let target = planner.column(&Name::of(&item.column), clause)?;
+        let Expr::Column(column) = target.expr else {
+            return Err(SqlError::UnknownColumn { name: Name::of(&item.column).text(), clause });
+        };
+        let value = assign_value(planner, &item.value, clause)?;
+        out.push((column.slot, Assignment { column: usize::from(column.column), value }));
+    }
+    Ok(out)
+}
+
+/// FROM, WHERE, ORDER BY and LIMIT of UPDATE and DELETE, as a select that locks.
+fn find_rows<'a>(
+    planner: &mut Planner<'a>,
+    join: JoinInput,
+    order_by: &[ast::OrderItem<'a>],
+    limit: Option<&'a ast::Limit<'a>>,
+) -> SqlResult<SelectPlan> {
+    let order = planner.sort_keys(order_by, Clause::OrderBy)?;
+    let limit = planner.limit(limit)?;
+    let mut plan = SelectPlan {
+        steps: Vec::new(),
+        gate: None,
+        output: Vec::new(),
+        group: None,
+        having: None,
+        distinct: false,
+        order,
+        limit,
+        lock: Some((LockMode::Exclusive, LockWaitPolicy::Default)),
+        never: None,
+        ordered_by_index: false,
+        found_rows: false,
+    };
+    access::optimise(planner, join, &mut plan)?;
+    Ok(plan)
+}
+
+pub(crate) fn update<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> SqlResult<UpdatePlan> {
+    if update.with.is_some() || update.portion.is_some() {
+        return Err(SqlError::not_supported("WITH and FOR PORTION OF of UPDATE"));
+    }
+    planner.scopes.push(Scope::default());
+    let plan = update_in_scope(planner, update);
+    planner.scopes.pop();
+    plan
+}
+
+fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> SqlResult<UpdatePlan> {
+    let mut join = JoinInput::default();
+    planner.add_tables(update.tables, &mut join)?;
+    let sets = assignments(planner, update.assignments, Clause::Set)?;
+    planner.filter(update.filter.as_ref(), &mut join)?;
+    let mut targets: Vec<UpdateTarget> = Vec::new();
+    for (slot, assignment) in sets {
+        let table = target_table(planner, slot)?;
+        match targets.iter_mut().find(|t| t.slot == slot) {
+            Some(target) => target.assignments.push(assignment),
+            None => targets.push(UpdateTarget { slot, table, assignments: vec![assignment] }),
+        }
+    }
+    let select = find_rows(planner, join, update.order_by, update.limit)?;
+    let buffered = select.steps.len() > 1
+        || !select.order.is_empty()
+        || targets.iter().any(|t| moves_in_scan(&select, t))
+        || reads_itself(&select, &targets);
+    Ok(UpdatePlan { select, targets, ignore: update.ignore, buffered })
+}
+
+fn target_table(planner: &Planner<'_>, slot: Slot) -> SqlResult<Arc<TableHandle>> {
+    let table = planner.scope().tables.iter().find(|t| t.slot == slot);
+    match table.and_then(|t| t.handle.clone()) {
+        Some(handle) => Ok(handle),
+        None => {
+            let name = table.map_or_else(String::new, |t| t.alias.clone());
+            Err(SqlError::Other {
+                errno: 1288,
+                state: *b"HY000",
+                text: format!("The target table {name} of the UPDATE is not updatable"),
+            })
+        }
+    }
+}
+
+/// The index that finds the rows is changed: a changed row could be found again.
+fn moves_in_scan(select: &SelectPlan, target: &UpdateTarget) -> bool {
+    let Some(step) = select.steps.iter().find(|s| s.slot == target.slot) else { return true };
+    if matches!(step.access, Access::Point { .. }) {
+        return false;
+    }
+    let def = &target.table.def;
+    let Some(index) = step.access.index() else { return true };
+    let changed = |column: usize| target.assignments.iter().any(|a| a.column == column);
+    let parts = def.indexes[index].parts.iter().chain(&def.indexes[0].parts);
+    parts.into_iter().any(|p| changed(p.column))
+        || def
+            .columns
+            .iter()
+            .enumerate()
+            .any(|(i, c)| c.on_update_now && def.indexes[index].parts.iter().any(|p| p.column == i))
+}
+
+/// A subquery reads a changed table.
+fn reads_itself(select: &SelectPlan, targets: &[UpdateTarget]) -> bool {
+    let mut found = false;
+    let mut look = |e: &Expr| found |= matches!(e, Expr::Subquery(_));
+    select.exprs(&mut |e| walk(e, &mut look));
+    for target in targets {
+        for assignment in &target.assignments {
+            if let AssignValue::Expr(e) = &assignment.value {
+                walk(e, &mut look);
+            }
+        }
+    }
+    found
+}
+
+fn walk(e: &Expr, look: &mut dyn FnMut(&Expr)) {
+    look(e);
+    e.children(&mut |c| walk(c, look));
+}
+
+pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
+    if delete.with.is_some()
+        || delete.history.is_some()
+        || delete.portion.is_some()
+        || !delete.returning.is_empty()
+    {
+        return Err(SqlError::not_supported("WITH, HISTORY, PORTION and RETURNING of DELETE"));
+    }
+    planner.scopes.push(Scope::default());
+    let plan = delete_in_scope(planner, delete);
+    planner.scopes.pop();
+    plan
+}
+
+fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
+    let mut join = JoinInput::default();
+    planner.add_tables(delete.tables, &mut join)?;
+    planner.filter(delete.filter.as_ref(), &mut join)?;
+    let mut targets = Vec::new();
+    if delete.targets.is_empty() {
+        let slot = join.tables.first().map(|t| t.slot).ok_or(SqlError::NoTablesUsed)?;
+        targets.push((slot, target_table(planner, slot)?));
+    }
+    for name in delete.targets {
+        let found = planner
+            .scope()
+            .tables
+            .iter()
+            .find(|t| t.alias == name.name.text() && name.database.is_none_or(|d| d.text() == t.schema));
+        let slot = match found {
+            Some(table) => table.slot,
+            None => {
+                return Err(SqlError::Other {
+                    errno: 1109,
+                    state: *b"42S02",
+                    text: format!("Unknown table '{}' in MULTI DELETE", name.name),
+                });
+            }
+        };
+        targets.push((slot, target_table(planner, slot)?));
+    }
+    let select = find_rows(planner, join, delete.order_by, delete.limit)?;
+    let buffered = select.steps.len() > 1 || !select.order.is_empty() || reads_itself(&select, &[]);
+    Ok(DeletePlan { select, targets, ignore: delete.ignore, buffered })
+}

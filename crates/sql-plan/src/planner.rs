@@ -1,0 +1,154 @@
+//! The state of planning one statement, and the doors to it.
+
+use std::sync::Arc;
+
+use catalog::{Snapshot, TableHandle};
+use charset::Collation;
+use sql_syntax::ast;
+use types::{SqlMode, Value};
+
+use crate::dml;
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::expr::{Expr, Slot, SlotSet};
+use crate::plan::{Plan, PlanKind, QueryPlan};
+use crate::scope::Scope;
+
+/// What the planner asks of the session.
+pub trait Variables {
+    /// A system variable's value by its lower case name; `None` when there is no such variable.
+    fn system(&self, name: &str, global: bool) -> Option<Value>;
+}
+
+/// What a statement is planned against.
+pub struct PlanContext<'a> {
+    pub catalog: Arc<Snapshot>,
+    /// Empty when none is chosen.
+    pub database: &'a str,
+    pub sql_mode: SqlMode,
+    pub connection_collation: Collation,
+    pub div_precision_increment: u8,
+    pub variables: &'a dyn Variables,
+    /// For messages: `'root'@'localhost'`.
+    pub user: &'a str,
+    /// Fills in virtual tables (information_schema); `None` when there is no such table.
+    pub virtual_table: &'a dyn Fn(&str, &str) -> Option<crate::plan::VirtualTable>,
+}
+
+/// Planning of one statement.
+pub(crate) struct Planner<'a> {
+    pub(crate) cx: &'a PlanContext<'a>,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) next_slot: Slot,
+    pub(crate) next_subquery: u16,
+    pub(crate) tables: Vec<Arc<TableHandle>>,
+    /// Common table expressions that can be named, innermost last.
+    pub(crate) common: Vec<(String, ast::CommonTable<'a>)>,
+}
+
+/// Plans a statement that reads or changes rows. `None` for every other kind of statement.
+pub fn plan<'a>(
+    statement: &ast::Statement<'a>,
+    params: u32,
+    cx: &'a PlanContext<'a>,
+) -> SqlResult<Option<Plan>> {
+    let mut planner = Planner::new(cx);
+    let kind = match statement {
+        ast::Statement::Query(query) => PlanKind::Query(planner.top_query(query)?),
+        ast::Statement::Insert(insert) => PlanKind::Insert(dml::insert(&mut planner, insert)?),
+        ast::Statement::Update(update) => PlanKind::Update(dml::update(&mut planner, update)?),
+        ast::Statement::Delete(delete) => PlanKind::Delete(dml::delete(&mut planner, delete)?),
+        ast::Statement::Do(exprs) => {
+            planner.scopes.push(Scope::default());
+            let exprs: SqlResult<Vec<Expr>> =
+                exprs.iter().map(|e| Ok(planner.expr(e, Clause::Select)?.expr)).collect();
+            PlanKind::Do(exprs?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(planner.finish(kind, params)))
+}
+
+/// One expression without tables: SET, LIMIT of SHOW, KILL.
+pub fn plan_expr<'a>(e: &ast::Expr<'a>, cx: &'a PlanContext<'a>) -> SqlResult<(Plan, crate::meta::ExprType)> {
+    let mut planner = Planner::new(cx);
+    planner.scopes.push(Scope::default());
+    let typed = planner.expr(e, Clause::Select)?;
+    let ty = typed.ty;
+    Ok((planner.finish(PlanKind::Do(vec![typed.expr]), 0), ty))
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(cx: &'a PlanContext<'a>) -> Self {
+        Self {
+            cx,
+            scopes: Vec::new(),
+            next_slot: 0,
+            next_subquery: 0,
+            tables: Vec::new(),
+            common: Vec::new(),
+        }
+    }
+
+    fn finish(self, kind: PlanKind, params: u32) -> Plan {
+        Plan {
+            kind,
+            slots: self.next_slot,
+            subqueries: self.next_subquery,
+            params: params as u16,
+            tables: self.tables,
+            catalog_version: self.cx.catalog.version,
+        }
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        self.scopes.last().expect("an expression is planned inside a scope")
+    }
+
+    pub(crate) fn scope_mut(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("an expression is planned inside a scope")
+    }
+
+    pub(crate) fn new_slot(&mut self) -> SqlResult<Slot> {
+        if self.next_slot >= SlotSet::CAPACITY {
+            return Err(SqlError::not_supported("more than 256 tables in a statement"));
+        }
+        self.next_slot += 1;
+        Ok(self.next_slot - 1)
+    }
+
+    /// Plans a query inside an expression; also answers which outer slots it reads.
+    pub(crate) fn nested_query(&mut self, query: &ast::Query<'a>) -> SqlResult<(QueryPlan, SlotSet)> {
+        let first_own = self.next_slot;
+        let plan = self.query(query)?;
+        let mut reads = SlotSet::default();
+        plan.outer_exprs(&mut |e| {
+            e.columns(&mut |c| {
+                if c.slot < first_own {
+                    reads.insert(c.slot);
+                }
+            });
+        });
+        Ok((plan, reads))
+    }
+
+    /// The schema and name of a table as written.
+    pub(crate) fn table_name(&self, name: &ast::ObjectName<'_>) -> SqlResult<(String, String)> {
+        let schema = match name.database {
+            Some(schema) => schema.text().into_owned(),
+            None if self.cx.database.is_empty() => return Err(SqlError::NoDatabaseSelected),
+            None => self.cx.database.to_owned(),
+        };
+        Ok((schema, name.name.text().into_owned()))
+    }
+
+    /// A base table, remembered as one the statement uses.
+    pub(crate) fn base_table(&mut self, name: &ast::ObjectName<'_>) -> SqlResult<Arc<TableHandle>> {
+        let (schema, name) = self.table_name(name)?;
+        let handle =
+            self.cx.catalog.table(&schema, &name).cloned().ok_or(SqlError::NoSuchTable { schema, name })?;
+        if !self.tables.iter().any(|t| Arc::ptr_eq(t, &handle)) {
+            self.tables.push(handle.clone());
+        }
+        Ok(handle)
+    }
+}

@@ -1,0 +1,675 @@
+//! Query blocks: FROM, WHERE, the select list, GROUP BY, HAVING, ORDER BY, LIMIT; set operations around them.
+
+use sql_syntax::ast;
+use types::Value;
+
+use crate::access::{self, FromTable, JoinInput};
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::expr::{ColumnRef, Expr, SlotSet, Typed};
+use crate::meta::ColumnMeta;
+use crate::plan::{
+    GroupPlan, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan,
+    SetTerm, SortKey, Source,
+};
+use crate::planner::Planner;
+use crate::scope::{Scope, ScopeColumn, ScopeTable, column_expr};
+use crate::typing::{compare_as, unify};
+
+impl<'a> Planner<'a> {
+    pub(crate) fn top_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
+        let mut plan = self.query(query)?;
+        match query.into {
+            None => {}
+            Some(ast::SelectInto::Variables(targets)) => {
+                for target in *targets {
+                    let ast::IntoTarget::User(name) = target else {
+                        return Err(SqlError::not_supported("SELECT ... INTO a program variable here"));
+                    };
+                    plan.into.push(name.text().to_lowercase().into());
+                }
+                if plan.into.len() != plan.columns.len() {
+                    return Err(SqlError::Other {
+                        errno: 1222,
+                        state: *b"21000",
+                        text: "The used SELECT statements have a different number of columns".into(),
+                    });
+                }
+            }
+            Some(_) => return Err(SqlError::not_supported("SELECT ... INTO a file")),
+        }
+        Ok(plan)
+    }
+
+    pub(crate) fn query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
+        if query.procedure.is_some() {
+            return Err(SqlError::not_supported("PROCEDURE ANALYSE"));
+        }
+        let known = self.common.len();
+        if let Some(with) = query.with {
+            if with.recursive {
+                return Err(SqlError::not_supported("WITH RECURSIVE"));
+            }
+            self.common.extend(with.tables.iter().map(|t| (t.name.text().into_owned(), *t)));
+        }
+        let plan = self.query_body(query);
+        self.common.truncate(known);
+        plan
+    }
+
+    fn query_body(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
+        match query.body {
+            ast::QueryBody::Select(select) => self.select(select, query.order_by, query.limit, query.lock),
+            ast::QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
+                self.query(inner)
+            }
+            ast::QueryBody::Nested(_) => self.set_operation(&query.body, &[], query),
+            ast::QueryBody::SetOperation(set) => self.set_operation(&set.first, set.rest, query),
+            ast::QueryBody::Values(rows) => self.values_query(rows),
+        }
+    }
+
+    fn body(&mut self, body: &ast::QueryBody<'a>) -> SqlResult<QueryPlan> {
+        match body {
+            ast::QueryBody::Select(select) => self.select(select, &[], None, None),
+            ast::QueryBody::Nested(inner) => self.query(inner),
+            ast::QueryBody::Values(rows) => self.values_query(rows),
+            ast::QueryBody::SetOperation(set) => {
+                let whole = ast::Query {
+                    with: None,
+                    body: *body,
+                    order_by: &[],
+                    limit: None,
+                    lock: None,
+                    into: None,
+                    procedure: None,
+                };
+                self.set_operation(&set.first, set.rest, &whole)
+            }
+        }
+    }
+
+    fn values_query(&mut self, rows: &[&'a [ast::Expr<'a>]]) -> SqlResult<QueryPlan> {
+        self.scopes.push(Scope::default());
+        let built: SqlResult<Vec<Vec<Typed>>> =
+            rows.iter().map(|row| row.iter().map(|e| self.expr(e, Clause::Values)).collect()).collect();
+        self.scopes.pop();
+        let built = built?;
+        let width = built.first().map_or(0, Vec::len);
+        if built.iter().any(|r| r.len() != width) {
+            return Err(SqlError::UnionColumnCount);
+        }
+        let mut columns = Vec::new();
+        for i in 0..width {
+            let mut ty = built[0][i].ty;
+            for row in &built[1..] {
+                ty = unify(&ty, &row[i].ty, "VALUES")?;
+            }
+            let name = match rows[0][i] {
+                ast::Expr::Literal(ast::Literal::String(text)) => String::from_utf8_lossy(text).into_owned(),
+                ast::Expr::Literal(ast::Literal::Int(v)) => v.to_string(),
+                _ => format!("column_{i}"),
+            };
+            columns.push(ColumnMeta::plain(name, ty));
+        }
+        let rows = built.into_iter().map(|r| r.into_iter().map(|t| t.expr).collect()).collect();
+        Ok(QueryPlan { body: QueryBody::Values(rows), columns, into: Vec::new() })
+    }
+
+    fn set_operation(
+        &mut self,
+        first: &ast::QueryBody<'a>,
+        rest: &[ast::SetTerm<'a>],
+        outer: &ast::Query<'a>,
+    ) -> SqlResult<QueryPlan> {
+        let first = self.body(first)?;
+        let mut columns: Vec<ColumnMeta> = first
+            .columns
+            .iter()
+            .map(|c| {
+                if rest.is_empty() {
+                    c.clone()
+                } else {
+                    ColumnMeta { flags: c.flags & 1, ..ColumnMeta::plain(c.name.clone(), c.ty) }
+                }
+            })
+            .collect();
+        let mut terms = Vec::with_capacity(rest.len());
+        for term in rest {
+            let query = self.body(&term.body)?;
+            if query.columns.len() != columns.len() {
+                return Err(SqlError::UnionColumnCount);
+            }
+            for (column, other) in columns.iter_mut().zip(&query.columns) {
+                let ty = unify(&column.ty, &other.ty, "UNION")?;
+                *column = ColumnMeta::plain(std::mem::take(&mut column.name), ty);
+            }
+            let op = match term.op {
+                ast::SetOp::Union => SetOp::Union,
+                ast::SetOp::Except => SetOp::Except,
+                ast::SetOp::Intersect => SetOp::Intersect,
+            };
+            terms.push(SetTerm { op, all: term.all, query });
+        }
+        let slot = self.new_slot()?;
+        let mut scope = Scope::default();
+        scope.add(ScopeTable {
+            slot,
+            schema: String::new(),
+            alias: String::new(),
+            org_table: String::new(),
+            columns: columns.iter().map(scope_column).collect(),
+            handle: None,
+        })?;
+        self.scopes.push(scope);
+        let order = self.order_by(outer.order_by, &[]);
+        let limit = self.limit(outer.limit);
+        self.scopes.pop();
+        let typed = columns
+            .iter()
+            .enumerate()
+            .map(|(i, c)| Typed::new(Expr::Column(ColumnRef { slot, column: i as u16 }), c.ty))
+            .collect();
+        let set = SetPlan { first, rest: terms, slot, order: order?, limit: limit?, columns: typed };
+        Ok(QueryPlan { body: QueryBody::Set(Box::new(set)), columns, into: Vec::new() })
+    }
+
+    fn select(
+        &mut self,
+        select: &ast::Select<'a>,
+        order_by: &[ast::OrderItem<'a>],
+        limit: Option<&'a ast::Limit<'a>>,
+        lock: Option<ast::RowLock>,
+    ) -> SqlResult<QueryPlan> {
+        let group_slot = self.new_slot()?;
+        self.scopes.push(Scope { group_slot, ..Scope::default() });
+        let plan = self.select_in_scope(select, order_by, limit, lock);
+        self.scopes.pop();
+        plan
+    }
+
+    fn select_in_scope(
+        &mut self,
+        select: &ast::Select<'a>,
+        order_by: &[ast::OrderItem<'a>],
+        limit: Option<&'a ast::Limit<'a>>,
+        lock: Option<ast::RowLock>,
+    ) -> SqlResult<QueryPlan> {
+        if !select.windows.is_empty() || select.rollup {
+            return Err(SqlError::not_supported("WINDOW and ROLLUP"));
+        }
+        let mut join = JoinInput { straight: select.options.straight_join, ..JoinInput::default() };
+        self.add_tables(select.from, &mut join)?;
+        self.filter(select.filter.as_ref(), &mut join)?;
+        self.scope_mut().aggregates_allowed = true;
+        let (output, columns) = self.select_list(select)?;
+        self.scope_mut().aliases =
+            columns.iter().map(|c| c.name.clone()).zip(output.iter().cloned()).collect();
+        let keys = self.group_by(select.group_by, &output)?;
+        let having = select.having.as_ref().map(|e| self.expr(e, Clause::Having)).transpose()?;
+        let order = self.order_by(order_by, &output)?;
+        let limit = self.limit(limit)?;
+        let mut plan = SelectPlan {
+            steps: Vec::new(),
+            gate: None,
+            output,
+            group: None,
+            having: having.map(|t| t.expr),
+            distinct: select.options.distinct,
+            order,
+            limit,
+            lock: lock.map(lock_of),
+            never: None,
+            ordered_by_index: false,
+            found_rows: select.options.calc_found_rows,
+        };
+        self.group_plan(keys, &mut plan);
+        access::optimise(self, join, &mut plan)?;
+        Ok(QueryPlan { body: QueryBody::Select(Box::new(plan)), columns, into: Vec::new() })
+    }
+
+    pub(crate) fn filter(&mut self, filter: Option<&ast::Expr<'a>>, join: &mut JoinInput) -> SqlResult<()> {
+        if let Some(filter) = filter {
+            let typed = self.expr(filter, Clause::Where)?;
+            if matches!(typed.expr, Expr::Row(_)) {
+                return Err(SqlError::OperandColumns(1));
+            }
+            typed.expr.into_conjuncts(&mut join.conditions);
+        }
+        Ok(())
+    }
+
+    /// Decides whether the block groups, and what must survive of a group's first row.
+    fn group_plan(&mut self, keys: Vec<Typed>, plan: &mut SelectPlan) {
+        let scope = self.scope_mut();
+        let aggregates = std::mem::take(&mut scope.aggregates);
+        let (slot, slots) = (scope.group_slot, scope.slots);
+        if aggregates.is_empty() && keys.is_empty() {
+            return;
+        }
+        let mut carried: Vec<ColumnRef> = Vec::new();
+        let mut carry = |e: &Expr| {
+            e.columns(&mut |c| {
+                if slots.contains(c.slot) && !carried.contains(&c) {
+                    carried.push(c);
+                }
+            });
+        };
+        plan.output.iter().for_each(|t| carry(&t.expr));
+        plan.having.iter().for_each(&mut carry);
+        plan.order.iter().for_each(|k| carry(&k.expr));
+        let keys = keys
+            .into_iter()
+            .map(|t| {
+                let compare =
+                    compare_as(&t, &t, "group by").unwrap_or(crate::expr::CompareAs::Any(t.ty.collation));
+                (t.expr, compare)
+            })
+            .collect();
+        plan.group = Some(GroupPlan { keys, slot, carried, aggregates });
+    }
+
+    fn select_list(&mut self, select: &ast::Select<'a>) -> SqlResult<(Vec<Typed>, Vec<ColumnMeta>)> {
+        let (mut output, mut columns) = (Vec::new(), Vec::new());
+        for item in select.items {
+            match item {
+                ast::SelectItem::All => {
+                    if self.scope().tables.is_empty() {
+                        return Err(SqlError::NoTablesUsed);
+                    }
+                    self.star(None, &mut output, &mut columns)?;
+                }
+                ast::SelectItem::AllOf(name) => self.star(Some(name), &mut output, &mut columns)?,
+                ast::SelectItem::Expr(item) => {
+                    let typed = self.expr(&item.expr, Clause::Select)?;
+                    if let Expr::Row(items) = &typed.expr {
+                        return Err(SqlError::OperandColumns(if items.is_empty() { 0 } else { 1 }));
+                    }
+                    columns.push(self.column_meta(&typed, item));
+                    output.push(typed);
+                }
+            }
+        }
+        Ok((output, columns))
+    }
+
+    fn star(
+        &mut self,
+        of: Option<&ast::ObjectName<'a>>,
+        output: &mut Vec<Typed>,
+        columns: &mut Vec<ColumnMeta>,
+    ) -> SqlResult<()> {
+        let mut found = false;
+        for table in &self.scope().tables {
+            if let Some(name) = of {
+                let schema_fits = name.database.is_none_or(|d| d.text() == table.schema);
+                if name.name.text() != table.alias || !schema_fits {
+                    continue;
+                }
+            }
+            found = true;
+            for (i, column) in table.columns.iter().enumerate() {
+                if column.invisible || (column.merged && of.is_none()) {
+                    continue;
+                }
+                output.push(column_expr(table, i));
+                columns.push(meta_of(table, i, column.name.clone()));
+            }
+        }
+        if !found && let Some(name) = of {
+            let (schema, name) = self.table_name(name)?;
+            return Err(SqlError::UnknownTable(format!("{schema}.{name}")));
+        }
+        Ok(())
+    }
+
+    fn column_meta(&self, typed: &Typed, item: &ast::SelectExpr<'a>) -> ColumnMeta {
+        let alias = item.alias.map(|a| a.text().into_owned());
+        if let Expr::Column(c) = &typed.expr
+            && let ast::Expr::Column(written) = &item.expr
+        {
+            let name = alias.unwrap_or_else(|| written.name.text().into_owned());
+            for scope in self.scopes.iter().rev() {
+                if let Some(table) = scope.tables.iter().find(|t| t.slot == c.slot) {
+                    return meta_of(table, usize::from(c.column), name);
+                }
+            }
+            return ColumnMeta::plain(name, typed.ty);
+        }
+        let name = alias.unwrap_or_else(|| match &item.expr {
+            ast::Expr::Literal(ast::Literal::String(text)) => String::from_utf8_lossy(text).into_owned(),
+            _ => String::from_utf8_lossy(item.text).into_owned(),
+        });
+        ColumnMeta::plain(name, typed.ty)
+    }
+
+    fn group_by(&mut self, items: &[ast::OrderItem<'a>], output: &[Typed]) -> SqlResult<Vec<Typed>> {
+        let mut keys = Vec::with_capacity(items.len());
+        for item in items {
+            let key = match position(&item.expr, output, Clause::GroupBy)? {
+                Some(typed) => typed,
+                None => self.expr(&item.expr, Clause::GroupBy)?,
+            };
+            let group_slot = self.scope().group_slot;
+            if key.expr.slots().contains(group_slot) {
+                return Err(SqlError::InvalidGroupFunction);
+            }
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+
+    fn order_by(&mut self, items: &[ast::OrderItem<'a>], output: &[Typed]) -> SqlResult<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(items.len());
+        for item in items {
+            let typed = match position(&item.expr, output, Clause::OrderBy)? {
+                Some(typed) => typed,
+                None => self.expr(&item.expr, Clause::OrderBy)?,
+            };
+            if typed.expr.is_constant() {
+                continue;
+            }
+            let compare = compare_as(&typed, &typed, "order by")?;
+            keys.push(SortKey { expr: typed.expr, compare, descending: item.descending });
+        }
+        Ok(keys)
+    }
+
+    pub(crate) fn limit(&mut self, limit: Option<&'a ast::Limit<'a>>) -> SqlResult<LimitPlan> {
+        let Some(limit) = limit else { return Ok(LimitPlan::default()) };
+        if limit.with_ties || limit.rows_examined.is_some() {
+            return Err(SqlError::not_supported("WITH TIES and ROWS EXAMINED"));
+        }
+        let count = limit.count.as_ref().map(|e| self.expr(e, Clause::Limit)).transpose()?.map(|t| t.expr);
+        let offset = limit.offset.as_ref().map(|e| self.expr(e, Clause::Limit)).transpose()?.map(|t| t.expr);
+        Ok(LimitPlan { count, offset })
+    }
+
+    /// A comma list of table references: an inner join without condition.
+    pub(crate) fn add_tables(&mut self, list: &[ast::TableRef<'a>], join: &mut JoinInput) -> SqlResult<()> {
+        list.iter().try_for_each(|table| self.from(table, join))
+    }
+
+    fn from(&mut self, table: &ast::TableRef<'a>, join: &mut JoinInput) -> SqlResult<()> {
+        match table {
+            ast::TableRef::Table(factor) => self.table_factor(factor, join),
+            ast::TableRef::Derived(derived) => {
+                if derived.lateral {
+                    return Err(SqlError::not_supported("LATERAL"));
+                }
+                let alias = derived.alias.map(|a| a.text().into_owned()).unwrap_or_default();
+                let plan = self.detached_query(derived.query)?;
+                self.add_derived(plan, alias, derived.columns, join)
+            }
+            ast::TableRef::List(list) => self.add_tables(list, join),
+            ast::TableRef::Join(inner) => self.join(inner, join),
+            ast::TableRef::JsonTable(_) => Err(SqlError::not_supported("JSON_TABLE")),
+        }
+    }
+
+    /// A derived table does not see its siblings.
+    fn detached_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
+        let tables = std::mem::take(&mut self.scope_mut().tables);
+        let plan = self.query(query);
+        self.scope_mut().tables = tables;
+        plan
+    }
+
+    fn table_factor(&mut self, factor: &ast::TableFactor<'a>, join: &mut JoinInput) -> SqlResult<()> {
+        if !factor.partitions.is_empty() || factor.system_time.is_some() {
+            return Err(SqlError::not_supported("partitions and system versioning"));
+        }
+        let alias = factor.alias.unwrap_or(factor.name.name).text().into_owned();
+        if factor.name.database.is_none()
+            && let Some(at) = self.common.iter().rposition(|(name, _)| *name == factor.name.name.text())
+        {
+            let common = self.common[at].1;
+            // A common table sees those before it, not itself.
+            let later = self.common.split_off(at);
+            let plan = self.detached_query(common.query);
+            self.common.extend(later);
+            return self.add_derived(plan?, alias, common.columns, join);
+        }
+        let (schema, name) = self.table_name(&factor.name)?;
+        if let Some(table) = (self.cx.virtual_table)(&schema, &name) {
+            let slot = self.new_slot()?;
+            let columns = table.columns.iter().map(scope_column).collect();
+            self.scope_mut().add(ScopeTable {
+                slot,
+                schema,
+                alias: alias.clone(),
+                org_table: name,
+                columns,
+                handle: None,
+            })?;
+            join.tables.push(FromTable::new(slot, Source::Virtual(table), alias));
+            return Ok(());
+        }
+        let handle = self.base_table(&factor.name)?;
+        let slot = self.new_slot()?;
+        self.scope_mut().add(base_scope_table(slot, alias.clone(), &handle))?;
+        let mut table = FromTable::new(slot, Source::Table(handle.clone()), alias);
+        for hint in factor.hints {
+            let mut indexes = Vec::new();
+            for name in hint.indexes {
+                let name = name.text();
+                let index = handle.def.index(&name).ok_or_else(|| SqlError::UnknownKey {
+                    key: name.into_owned(),
+                    table: table.alias.clone(),
+                })?;
+                indexes.push(index);
+            }
+            table.hints.push((hint.kind, indexes));
+        }
+        join.tables.push(table);
+        Ok(())
+    }
+
+    fn add_derived(
+        &mut self,
+        plan: QueryPlan,
+        alias: String,
+        names: &[ast::Ident<'a>],
+        join: &mut JoinInput,
+    ) -> SqlResult<()> {
+        if !names.is_empty() && names.len() != plan.columns.len() {
+            return Err(SqlError::Other {
+                errno: 4002,
+                state: *b"HY000",
+                text: "WITH column list and SELECT field list have different column counts".into(),
+            });
+        }
+        let slot = self.new_slot()?;
+        let mut columns: Vec<ScopeColumn> = plan.columns.iter().map(scope_column).collect();
+        for (column, name) in columns.iter_mut().zip(names) {
+            column.name = name.text().into_owned();
+        }
+        for (i, column) in columns.iter().enumerate() {
+            if columns[..i].iter().any(|c| catalog::same_name(&c.name, &column.name)) {
+                return Err(SqlError::DuplicateColumn(column.name.clone()));
+            }
+        }
+        self.scope_mut().add(ScopeTable {
+            slot,
+            schema: String::new(),
+            alias: alias.clone(),
+            org_table: alias.clone(),
+            columns,
+            handle: None,
+        })?;
+        join.tables.push(FromTable::new(slot, Source::Derived(Box::new(plan)), alias));
+        Ok(())
+    }
+
+    fn join(&mut self, node: &ast::Join<'a>, join: &mut JoinInput) -> SqlResult<()> {
+        join.straight |= node.straight;
+        let (first, second) = if node.kind == ast::JoinKind::Right {
+            (&node.right, &node.left)
+        } else {
+            (&node.left, &node.right)
+        };
+        let from = self.scope().tables.len();
+        self.from(first, join)?;
+        let (middle, start) = (self.scope().tables.len(), join.tables.len());
+        let (groups, kept) = (join.groups.len(), join.conditions.len());
+        self.from(second, join)?;
+        let end = join.tables.len();
+        let mut conditions = Vec::new();
+        match node.condition {
+            ast::JoinCondition::None => {}
+            ast::JoinCondition::On(e) => self.expr(&e, Clause::On)?.expr.into_conjuncts(&mut conditions),
+            ast::JoinCondition::Using(names) => {
+                let names: Vec<String> = names.iter().map(|n| n.text().into_owned()).collect();
+                self.using(&names, from, middle, &mut conditions)?;
+            }
+        }
+        if node.natural {
+            let tables = &self.scope().tables;
+            let left = tables[from..middle].iter().flat_map(|t| &t.columns).filter(|c| !c.merged);
+            let right: Vec<&ScopeColumn> = tables[middle..].iter().flat_map(|t| &t.columns).collect();
+            let names: Vec<String> = left
+                .filter(|l| right.iter().any(|r| catalog::same_name(&r.name, &l.name)))
+                .map(|c| c.name.clone())
+                .collect();
+            self.using(&names, from, middle, &mut conditions)?;
+        }
+        if node.kind == ast::JoinKind::Inner {
+            join.conditions.extend(conditions);
+            return Ok(());
+        }
+        if join.groups.len() != groups {
+            return Err(SqlError::not_supported("an outer join inside the right side of an outer join"));
+        }
+        // Inner joins inside the right side belong to its condition.
+        conditions.extend(join.conditions.drain(kept..));
+        join.groups.push(access::OuterGroup { start, end: end - 1, on: conditions });
+        Ok(())
+    }
+
+    fn using(&mut self, names: &[String], from: usize, middle: usize, out: &mut Vec<Expr>) -> SqlResult<()> {
+        for name in names {
+            let side = |planner: &Self, range: std::ops::Range<usize>| -> SqlResult<(usize, usize)> {
+                let tables = &planner.scope().tables[range.clone()];
+                tables
+                    .iter()
+                    .enumerate()
+                    .find_map(|(t, table)| {
+                        let at = table
+                            .columns
+                            .iter()
+                            .position(|c| !c.merged && catalog::same_name(&c.name, name))?;
+                        Some((range.start + t, at))
+                    })
+                    .ok_or_else(|| SqlError::UnknownColumn { name: name.clone(), clause: Clause::On })
+            };
+            let left = side(self, from..middle)?;
+            let right = side(self, middle..self.scope().tables.len())?;
+            let typed = |planner: &Self, (t, c): (usize, usize)| column_expr(&planner.scope().tables[t], c);
+            let equal = self.comparison(crate::expr::CompareOp::Eq, typed(self, left), typed(self, right))?;
+            out.push(equal.expr);
+            self.scope_mut().tables[right.0].columns[right.1].merged = true;
+        }
+        Ok(())
+    }
+}
+
+fn lock_of(lock: ast::RowLock) -> (LockMode, LockWaitPolicy) {
+    let mode = match lock.strength {
+        ast::LockStrength::Shared => LockMode::Shared,
+        ast::LockStrength::Exclusive => LockMode::Exclusive,
+    };
+    let wait = match lock.wait {
+        ast::LockWait::Default => LockWaitPolicy::Default,
+        ast::LockWait::NoWait => LockWaitPolicy::NoWait,
+        ast::LockWait::Seconds(s) => LockWaitPolicy::Seconds(s),
+        ast::LockWait::SkipLocked => LockWaitPolicy::SkipLocked,
+    };
+    (mode, wait)
+}
+
+/// `ORDER BY 2`: the second output column.
+fn position(e: &ast::Expr<'_>, output: &[Typed], clause: Clause) -> SqlResult<Option<Typed>> {
+    let ast::Expr::Literal(ast::Literal::Int(n)) = e else { return Ok(None) };
+    if output.is_empty() {
+        return Ok(None);
+    }
+    let at = usize::try_from(*n).ok().and_then(|n| n.checked_sub(1));
+    match at.and_then(|at| output.get(at)) {
+        Some(typed) => Ok(Some(typed.clone())),
+        None => Err(SqlError::UnknownColumn { name: n.to_string(), clause }),
+    }
+}
+
+fn scope_column(meta: &ColumnMeta) -> ScopeColumn {
+    ScopeColumn {
+        name: meta.name.clone(),
+        org_name: meta.name.clone(),
+        ty: meta.ty,
+        flags: meta.flags,
+        merged: false,
+        invisible: false,
+    }
+}
+
+/// The names of a base table.
+pub(crate) fn base_scope_table(
+    slot: crate::expr::Slot,
+    alias: String,
+    handle: &std::sync::Arc<catalog::TableHandle>,
+) -> ScopeTable {
+    let def = &handle.def;
+    let columns = def
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(i, c)| ScopeColumn {
+            name: c.name.clone(),
+            org_name: c.name.clone(),
+            ty: crate::typing::of_column(&c.ty, c.nullable, c.width),
+            flags: crate::typing::column_flags(def, i),
+            merged: false,
+            invisible: c.invisible,
+        })
+        .collect();
+    ScopeTable {
+        slot,
+        schema: def.schema.clone(),
+        alias,
+        org_table: def.name.clone(),
+        columns,
+        handle: Some(handle.clone()),
+    }
+}
+
+fn meta_of(table: &ScopeTable, column: usize, name: String) -> ColumnMeta {
+    let c = &table.columns[column];
+    ColumnMeta {
+        schema: table.schema.clone(),
+        table: table.alias.clone(),
+        org_table: table.org_table.clone(),
+        name,
+        org_name: c.org_name.clone(),
+        ty: c.ty,
+        flags: c.flags,
+    }
+}
+
+/// True when the expression is the constant false or NULL.
+pub(crate) fn is_never(e: &Expr) -> bool {
+    match e {
+        Expr::Const(Value::Null) => true,
+        Expr::Const(Value::Int(v)) => *v == 0,
+        _ => false,
+    }
+}
+
+/// True when the expression is a constant that is true.
+pub(crate) fn is_always(e: &Expr) -> bool {
+    matches!(e, Expr::Const(Value::Int(v)) if *v != 0)
+}
+
+/// Slots of tables in FROM order.
+pub(crate) fn slots_of(tables: &[FromTable]) -> SlotSet {
+    let mut set = SlotSet::default();
+    tables.iter().for_each(|t| set.insert(t.slot));
+    set
+}

@@ -1,0 +1,361 @@
+//! Range analysis: which conditions restrict which index parts, and what each index would cost.
+//!
+//! # Exactness
+//! A condition that the range expresses exactly is *consumed*: it is not evaluated again for each row. The executor
+//! evaluates it nevertheless (as `TableStep::covered`) when a value turned out not to fit the column's type.
+
+use std::sync::Arc;
+
+use catalog::{IndexDef, TableHandle};
+use row_format::ColumnType;
+use sql_syntax::ast::IndexHintKind;
+
+use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
+use crate::plan::{Access, Interval, PartRange};
+
+/// One way to read a table.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) access: Access,
+    pub(crate) rows: f64,
+    pub(crate) cost: f64,
+    /// Positions of the conditions that the access expresses exactly.
+    pub(crate) consumed: Vec<usize>,
+    pub(crate) possible_keys: Vec<usize>,
+    pub(crate) key_parts: usize,
+    pub(crate) covering_needed: usize,
+}
+
+impl Candidate {
+    pub(crate) fn rows(access: Access, rows: f64) -> Self {
+        Self {
+            access,
+            rows,
+            cost: rows,
+            consumed: Vec::new(),
+            possible_keys: Vec::new(),
+            key_parts: 0,
+            covering_needed: 0,
+        }
+    }
+}
+
+/// A condition as intervals of one column.
+struct Sarg {
+    condition: usize,
+    column: usize,
+    intervals: Vec<Interval>,
+    exact: bool,
+}
+
+/// Rows assumed of a table that nobody has counted yet.
+const UNKNOWN_ROWS: f64 = 1000.0;
+
+/// The cheapest access of `handle` at `slot`.
+pub(crate) fn candidates(
+    handle: &Arc<TableHandle>,
+    slot: Slot,
+    conditions: &[(usize, &Expr)],
+    own: &SlotSet,
+    bound: &SlotSet,
+    hints: &[(IndexHintKind, Vec<usize>)],
+) -> Candidate {
+    let total = handle.known_rows().map_or(UNKNOWN_ROWS, |n| n as f64).max(1.0);
+    let sargs: Vec<Sarg> =
+        conditions.iter().filter_map(|(i, e)| sarg(*i, e, slot, handle, own, bound)).collect();
+    let forced = hints.iter().any(|(kind, _)| *kind == IndexHintKind::Force);
+    let scan_cost = if forced { total * 1e6 } else { total + 5.0 };
+    let mut best =
+        Candidate { cost: scan_cost, ..Candidate::rows(Access::Scan { descending: false }, total) };
+    let mut possible = Vec::new();
+    for (i, index) in handle.def.indexes.iter().enumerate() {
+        if index.parts.is_empty() || !allowed(i, hints) {
+            continue;
+        }
+        let Some(candidate) = of_index(handle, i, index, &sargs, total) else { continue };
+        possible.push(i);
+        if candidate.cost < best.cost {
+            best = candidate;
+        }
+    }
+    // An equality with a joined row filters even without an index.
+    let equalities =
+        conditions.iter().filter(|(_, e)| matches!(e, Expr::Compare { op: CompareOp::Eq, .. })).count();
+    if matches!(best.access, Access::Scan { .. }) && equalities > 0 {
+        best.rows = (best.rows / 10.0).max(1.0);
+    }
+    best.possible_keys = possible;
+    best
+}
+
+fn allowed(index: usize, hints: &[(IndexHintKind, Vec<usize>)]) -> bool {
+    let mut wanted: Option<bool> = None;
+    for (kind, indexes) in hints {
+        let named = indexes.contains(&index);
+        match kind {
+            IndexHintKind::Ignore if named => return false,
+            IndexHintKind::Ignore => {}
+            IndexHintKind::Use | IndexHintKind::Force => wanted = Some(wanted.unwrap_or(false) || named),
+        }
+    }
+    wanted.unwrap_or(true)
+}
+
+fn of_index(
+    handle: &TableHandle,
+    number: usize,
+    index: &IndexDef,
+    sargs: &[Sarg],
+    total: f64,
+) -> Option<Candidate> {
+    let mut parts: Vec<PartRange> = Vec::new();
+    let mut consumed = Vec::new();
+    let mut points = true;
+    let mut product = 1.0;
+    let mut single_points = true;
+    for part in &index.parts {
+        if !points {
+            break;
+        }
+        let Some((intervals, mut used)) = part_intervals(part.column, part.prefix.is_some(), sargs) else {
+            break;
+        };
+        points = intervals.iter().all(Interval::is_point);
+        single_points &= points && intervals.len() == 1 && matches!(intervals[0], Interval::Eq(_));
+        if points {
+            product *= intervals.len() as f64;
+        } else {
+            product *= interval_fraction(&intervals).max(1.0 / total) * total;
+        }
+        consumed.append(&mut used);
+        parts.push(PartRange { intervals });
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let whole = parts.len() == index.parts.len() && points;
+    let key_parts = parts.len();
+    let rows = if whole && index.unique {
+        product
+    } else if points {
+        let share = total.powf(0.3 / key_parts as f64).max(1.0);
+        (product * share).min(total)
+    } else {
+        // The last part is an interval: `product` counts rows already, narrowed by the points before it.
+        let narrowed = if key_parts > 1 { product / total.powf(0.5) } else { product };
+        narrowed.clamp(1.0, total)
+    };
+    let lookup = if number == 0 { 1.0 } else { 1.5 };
+    let access = if whole && index.unique && single_points {
+        let key: Vec<Expr> = parts.into_iter().filter_map(single_point).collect();
+        let constant = key.iter().all(Expr::is_fixed);
+        Access::Point { index: number, key, constant }
+    } else {
+        let constant = parts.iter().flat_map(|p| &p.intervals).all(interval_is_fixed);
+        Access::Range { index: number, parts, descending: false, constant }
+    };
+    let cost = rows * lookup + if number == 0 { 1.0 } else { 1.5 };
+    let _ = handle;
+    Some(Candidate { access, rows, cost, consumed, possible_keys: Vec::new(), key_parts, covering_needed: 0 })
+}
+
+fn single_point(part: PartRange) -> Option<Expr> {
+    match part.intervals.into_iter().next() {
+        Some(Interval::Eq(e)) => Some(e),
+        _ => None,
+    }
+}
+
+fn interval_is_fixed(i: &Interval) -> bool {
+    match i {
+        Interval::Eq(e) | Interval::NullSafeEq(e) | Interval::Prefix(e) => e.is_fixed(),
+        Interval::Between { low, high } => low.iter().chain(high).all(|(e, _)| e.is_fixed()),
+        Interval::Null | Interval::NotNull => true,
+    }
+}
+
+/// Share of the rows that intervals take, without looking at the data.
+fn interval_fraction(intervals: &[Interval]) -> f64 {
+    let one = |i: &Interval| match i {
+        Interval::Between { low: Some(_), high: Some(_) } | Interval::Prefix(_) => 0.05,
+        Interval::Between { .. } => 0.33,
+        Interval::NotNull => 0.9,
+        _ => 0.01,
+    };
+    intervals.iter().map(one).sum::<f64>().min(1.0)
+}
+
+/// The intervals of one column: the best point set, or all bounds together.
+fn part_intervals(column: usize, prefix: bool, sargs: &[Sarg]) -> Option<(Vec<Interval>, Vec<usize>)> {
+    let mine = || sargs.iter().filter(|s| s.column == column);
+    let points =
+        mine().filter(|s| s.intervals.iter().all(Interval::is_point)).min_by_key(|s| s.intervals.len());
+    if let Some(s) = points {
+        let used = if s.exact && !prefix { vec![s.condition] } else { Vec::new() };
+        return Some((s.intervals.clone(), used));
+    }
+    // One lower and one upper bound of different conditions make one interval.
+    let (mut low, mut high) = (None, None);
+    let mut used = Vec::new();
+    let mut other: Option<&Sarg> = None;
+    for s in mine() {
+        let mut taken = false;
+        if let [Interval::Between { low: l, high: h }] = s.intervals.as_slice()
+            && !prefix
+        {
+            let fits = (l.is_none() || low.is_none()) && (h.is_none() || high.is_none());
+            if fits {
+                low = low.or_else(|| l.clone());
+                high = high.or_else(|| h.clone());
+                taken = true;
+                if s.exact {
+                    used.push(s.condition);
+                }
+            }
+        }
+        if !taken && other.is_none() {
+            other = Some(s);
+        }
+    }
+    if low.is_some() || high.is_some() {
+        return Some((vec![Interval::Between { low, high }], used));
+    }
+    let s = other?;
+    if prefix && !s.intervals.iter().all(|i| matches!(i, Interval::Prefix(_))) {
+        return None;
+    }
+    let used = if s.exact && !prefix { vec![s.condition] } else { Vec::new() };
+    Some((s.intervals.clone(), used))
+}
+
+/// A condition on one column of the table by values that are known before it is read.
+fn sarg(
+    condition: usize,
+    e: &Expr,
+    slot: Slot,
+    handle: &TableHandle,
+    own: &SlotSet,
+    bound: &SlotSet,
+) -> Option<Sarg> {
+    let known = |e: &Expr| {
+        let mut good = true;
+        e.columns(&mut |c| good &= c.slot != slot && (!own.contains(c.slot) || bound.contains(c.slot)));
+        good && !contains_subquery(e)
+    };
+    let column_of = |e: &Expr| match e {
+        Expr::Column(c) if c.slot == slot => Some(usize::from(c.column)),
+        _ => None,
+    };
+    let ty = |column: usize| &handle.def.columns[column].ty;
+    match e {
+        Expr::Compare { op, compare, left, right } => {
+            let (column, value, op) = match (column_of(left), column_of(right)) {
+                (Some(c), _) if known(right) => (c, &**right, *op),
+                (_, Some(c)) if known(left) => (c, &**left, op.flip()),
+                _ => return None,
+            };
+            let exact = fits(ty(column), *compare)?;
+            let between = |low, high| Interval::Between { low, high };
+            let v = value.clone();
+            let interval = match op {
+                CompareOp::Eq => Interval::Eq(v),
+                CompareOp::NullSafeEq => Interval::NullSafeEq(v),
+                CompareOp::Lt => between(None, Some((v, false))),
+                CompareOp::Le => between(None, Some((v, true))),
+                CompareOp::Gt => between(Some((v, false)), None),
+                CompareOp::Ge => between(Some((v, true)), None),
+                CompareOp::Ne => return None,
+            };
+            Some(Sarg { condition, column, intervals: vec![interval], exact })
+        }
+        Expr::Between { arg, low, high, compare, negated: false } => {
+            let column = column_of(arg).filter(|_| known(low) && known(high))?;
+            let exact = fits(ty(column), compare[0])? & fits(ty(column), compare[1])?;
+            let interval = Interval::Between {
+                low: Some(((**low).clone(), true)),
+                high: Some(((**high).clone(), true)),
+            };
+            Some(Sarg { condition, column, intervals: vec![interval], exact })
+        }
+        Expr::In { arg, list, compare, negated: false } => {
+            let column = column_of(arg).filter(|_| list.iter().all(known))?;
+            let exact = fits(ty(column), *compare)?;
+            Some(Sarg {
+                condition,
+                column,
+                intervals: list.iter().cloned().map(Interval::Eq).collect(),
+                exact,
+            })
+        }
+        Expr::IsNull { arg, negated } => {
+            let column = column_of(arg)?;
+            let interval = if *negated { Interval::NotNull } else { Interval::Null };
+            Some(Sarg { condition, column, intervals: vec![interval], exact: true })
+        }
+        Expr::Like { arg, pattern, escape: None, collation, negated: false } => {
+            let column = column_of(arg).filter(|_| known(pattern) && pattern.is_fixed())?;
+            let same = ty(column).collation() == Some(*collation);
+            same.then(|| Sarg {
+                condition,
+                column,
+                intervals: vec![Interval::Prefix((**pattern).clone())],
+                exact: false,
+            })
+        }
+        Expr::Or(list) => {
+            let mut sides = list.iter().map(|e| sarg(condition, e, slot, handle, own, bound));
+            let mut all = sides.next()??;
+            for side in sides {
+                let side = side?;
+                if side.column != all.column {
+                    return None;
+                }
+                all.intervals.extend(side.intervals);
+                all.exact &= side.exact;
+            }
+            Some(all)
+        }
+        _ => None,
+    }
+}
+
+fn contains_subquery(e: &Expr) -> bool {
+    let mut found = matches!(e, Expr::Subquery(_) | Expr::AssignVariable(..) | Expr::UserVariable(_));
+    e.children(&mut |c| found |= contains_subquery(c));
+    found
+}
+
+/// Whether an index on a column of this type finds what the comparison means, and whether exactly that.
+fn fits(ty: &ColumnType, compare: CompareAs) -> Option<bool> {
+    match ty {
+        ColumnType::Int { .. } => match compare {
+            CompareAs::Int | CompareAs::Decimal | CompareAs::Double | CompareAs::Any(_) => Some(true),
+            CompareAs::Text(_) | CompareAs::Temporal => None,
+        },
+        ColumnType::Decimal { .. } => match compare {
+            CompareAs::Int | CompareAs::Decimal | CompareAs::Any(_) => Some(false),
+            _ => None,
+        },
+        ColumnType::Double { .. } => match compare {
+            CompareAs::Int | CompareAs::Decimal | CompareAs::Double | CompareAs::Any(_) => Some(false),
+            _ => None,
+        },
+        ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => match compare {
+            CompareAs::Temporal | CompareAs::Any(_) => Some(false),
+            _ => None,
+        },
+        ColumnType::Char { collation, .. }
+        | ColumnType::VarChar { collation, .. }
+        | ColumnType::Blob { collation, .. } => match compare {
+            CompareAs::Text(c) if c == *collation => Some(true),
+            CompareAs::Any(c) if c == *collation => Some(true),
+            _ => None,
+        },
+        ColumnType::Float { .. }
+        | ColumnType::Year
+        | ColumnType::Bit { .. }
+        | ColumnType::Time { .. }
+        | ColumnType::Enum { .. }
+        | ColumnType::Set { .. } => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! Which names a clause can see.
+//!
+//! A query block has one scope. It sees the tables of its FROM clause, then those of the block around it, and so on
+//! outwards; HAVING and ORDER BY also see the aliases of the select list.
+
+use std::sync::Arc;
+
+use catalog::{TableHandle, same_name};
+use sql_syntax::ast;
+
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::expr::{ColumnRef, Expr, Slot, SlotSet, Typed};
+use crate::meta::ExprType;
+use crate::plan::Aggregate;
+
+/// A column that can be named.
+#[derive(Debug, Clone)]
+pub(crate) struct ScopeColumn {
+    pub(crate) name: String,
+    pub(crate) org_name: String,
+    pub(crate) ty: ExprType,
+    pub(crate) flags: u16,
+    /// A right-hand column of USING or NATURAL: not found by its bare name, not in `*`.
+    pub(crate) merged: bool,
+    pub(crate) invisible: bool,
+}
+
+/// A table that can be named.
+#[derive(Debug, Clone)]
+pub(crate) struct ScopeTable {
+    pub(crate) slot: Slot,
+    pub(crate) schema: String,
+    pub(crate) alias: String,
+    pub(crate) org_table: String,
+    pub(crate) columns: Vec<ScopeColumn>,
+    pub(crate) handle: Option<Arc<TableHandle>>,
+}
+
+/// The names of one query block.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    pub(crate) tables: Vec<ScopeTable>,
+    pub(crate) aliases: Vec<(String, Typed)>,
+    /// Where aggregates are collected; `None` where they are not allowed (WHERE, ON).
+    pub(crate) aggregates: Vec<Aggregate>,
+    pub(crate) aggregates_allowed: bool,
+    pub(crate) in_aggregate: bool,
+    pub(crate) group_slot: Slot,
+    pub(crate) slots: SlotSet,
+    /// Slots of outer blocks that this block reads.
+    pub(crate) outer_reads: SlotSet,
+    /// Parameters of ON DUPLICATE KEY UPDATE: VALUES(col) is allowed.
+    pub(crate) insert_values: bool,
+}
+
+/// A name as written, split.
+pub(crate) struct Name {
+    pub(crate) schema: Option<String>,
+    pub(crate) table: Option<String>,
+    pub(crate) column: String,
+}
+
+impl Name {
+    pub(crate) fn of(column: &ast::ColumnRef<'_>) -> Self {
+        Self {
+            schema: column.table.and_then(|t| t.database).map(|d| d.text().into_owned()),
+            table: column.table.map(|t| t.name.text().into_owned()),
+            column: column.name.text().into_owned(),
+        }
+    }
+    /// As messages show it.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        for part in [&self.schema, &self.table].into_iter().flatten() {
+            out.push_str(part);
+            out.push('.');
+        }
+        out.push_str(&self.column);
+        out
+    }
+}
+
+impl Scope {
+    pub(crate) fn add(&mut self, table: ScopeTable) -> SqlResult<()> {
+        let twice = self.tables.iter().any(|t| {
+            t.alias == table.alias
+                && (t.schema == table.schema || t.schema.is_empty() || table.schema.is_empty())
+        });
+        if twice {
+            return Err(SqlError::NotUniqueTable(table.alias));
+        }
+        self.slots.insert(table.slot);
+        self.tables.push(table);
+        Ok(())
+    }
+
+    /// Finds a column among the tables of this block.
+    pub(crate) fn find(&self, name: &Name, clause: Clause) -> SqlResult<Option<(&ScopeTable, usize)>> {
+        let mut found: Option<(&ScopeTable, usize)> = None;
+        for table in &self.tables {
+            if name.table.as_ref().is_some_and(|t| *t != table.alias)
+                || name.schema.as_ref().is_some_and(|s| *s != table.schema)
+            {
+                continue;
+            }
+            let by_table = name.table.is_some();
+            let position = table
+                .columns
+                .iter()
+                .position(|c| (by_table || !c.merged) && same_name(&c.name, &name.column));
+            let Some(position) = position else { continue };
+            if found.is_some() {
+                return Err(SqlError::AmbiguousColumn { name: name.text(), clause });
+            }
+            found = Some((table, position));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn alias(&self, name: &Name) -> Option<&Typed> {
+        if name.table.is_some() {
+            return None;
+        }
+        self.aliases.iter().find(|(alias, _)| same_name(alias, &name.column)).map(|(_, typed)| typed)
+    }
+}
+
+/// The column as an expression.
+pub(crate) fn column_expr(table: &ScopeTable, position: usize) -> Typed {
+    Typed::new(
+        Expr::Column(ColumnRef { slot: table.slot, column: position as u16 }),
+        table.columns[position].ty,
+    )
+}
