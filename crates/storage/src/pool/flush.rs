@@ -114,7 +114,7 @@ impl BufferPool {
         Ok((self.counting.written.load(Ordering::Relaxed) - before) as usize)
     }
 
-    fn dirty_below(&self, target: Lsn) -> Vec<(PageId, FrameNo)> {
+    pub(super) fn dirty_below(&self, target: Lsn) -> Vec<(PageId, FrameNo)> {
         (1..=self.free.used())
             .filter(|no| self.frames.get(*no).rec_lsn().is_some_and(|lsn| lsn < target))
             .filter_map(|no| Some((self.frames.get(no).page_id()?, no)))

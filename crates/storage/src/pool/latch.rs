@@ -19,13 +19,12 @@
 //!
 //! This file is compiled a second time over shuttle's atomics by the model tests, hence `super::sync`.
 
-use super::sync::{AtomicU32, Condvar, Mutex, Ordering, spin_hint};
+use super::sync::{AtomicU32, Condvar, Mutex, Ordering, SPINS, spin_hint};
 
 const EXCLUSIVE: u32 = 1 << 31;
 const WRITER: u32 = 1 << 30;
 const WAITERS: u32 = 1 << 29;
 const READERS: u32 = WAITERS - 1;
-const SPINS: u32 = 64;
 
 /// Where waiters park.
 pub(super) struct WaitTable {

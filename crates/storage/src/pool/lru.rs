@@ -49,7 +49,8 @@ impl AccessClock {
 
     /// Takes the time from a monotonic clock.
     pub(super) fn refresh(&self, monotonic: Duration) {
-        self.now.store((monotonic.as_secs() as u16).max(1), Ordering::Relaxed);
+        let seconds = (monotonic.as_secs() as u16).wrapping_add(1);
+        self.now.store(seconds.max(1), Ordering::Relaxed);
     }
 
     fn now(&self) -> u16 {
@@ -159,9 +160,10 @@ impl Lru {
         if self.old == NIL {
             self.link(frames, no, self.head);
         } else {
-            self.link(frames, no, self.old);
+            // Behind the first old frame, so that the border can move on by one and the new page is still old.
+            let second = frames.get(self.old).lru_next.load(Ordering::Relaxed);
+            self.link(frames, no, second);
             frame.set_flags(OLD);
-            self.old = no;
             self.old_len += 1;
         }
         self.adjust(frames);
@@ -208,7 +210,7 @@ impl Lru {
         self.adjust(frames);
     }
 
-    /// Puts `no` before `next`; `NIL` = at the end, which only an empty list has use for.
+    /// Puts `no` before `next`; `NIL` = at the end.
     fn link(&mut self, frames: &Frames, no: FrameNo, next: FrameNo) {
         let previous = if next == NIL { self.tail } else { self.before(frames, next) };
         let frame = frames.get(no);

@@ -36,6 +36,7 @@ mod sync {
     pub(super) use std::hint::spin_loop as spin_hint;
     pub(super) use std::sync::atomic::{AtomicU32, Ordering};
     pub(super) use std::sync::{Condvar, Mutex};
+    pub(super) const SPINS: u32 = 64;
 }
 
 pub use counters::PoolCounters;

@@ -1,6 +1,11 @@
 //! Tests of the pool on the simulated disk.
 
 mod basics;
+mod crashes;
+#[cfg(feature = "shuttle")]
+mod latch_schedules;
+mod replacement;
+mod threads;
 
 use super::*;
 use base::{PAGE_SIZE, PageNo};
