@@ -5,8 +5,10 @@
 
 use crate::bitmap::{self, BITMAP_PAGES};
 use crate::edit::Editor;
-use crate::header::{self, HEADER_SIZE, INDEX_AT, KIND_AT, LEFT_AT, LEVEL_AT, MAX_TRX_AT, PAGE_NO_AT};
-use crate::header::{HEAP_END_AT, Page, PageKind, RIGHT_AT, SPACE_AT, put_u16, put_u32, put_u64};
+use crate::header::{self, COUNTER_AT, HEADER_SIZE, INDEX_AT, KIND_AT, LEFT_AT, LEVEL_AT, MAX_TRX_AT};
+use crate::header::{
+    HEAP_END_AT, LAST_INSERT_AT, PAGE_NO_AT, Page, PageKind, RIGHT_AT, SPACE_AT, put_u16, put_u32, put_u64,
+};
 use crate::op::{PageOp, Stamp};
 use crate::overflow::{self, OVERFLOW_CAPACITY};
 use crate::view::{
@@ -109,9 +111,10 @@ fn validate_structure(page: &Page, op: &PageOp<'_>) -> Result<(), Corruption> {
             records_are_sound(&view)
         }
         PageOp::SetLinks { .. } => match header::kind(page) {
-            Some(kind) if kind.is_slotted() => Ok(()),
-            _ => Err(corrupt(page, "page kind", "a leaf or an inner page", header::u16_at(page, KIND_AT))),
+            Some(kind) if kind != PageKind::Overflow => Ok(()),
+            _ => Err(corrupt(page, "page kind", "one with sibling links", header::u16_at(page, KIND_AT))),
         },
+        PageOp::SetCounter { .. } => PageView::new(page).map(|_| ()),
         PageOp::SetBits { first, count, used } => {
             if !header::kind(page).is_some_and(PageKind::is_bitmap) {
                 return Err(corrupt(page, "page kind", "a bitmap page", header::u16_at(page, KIND_AT)));
@@ -140,6 +143,7 @@ fn execute(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
                 fill_row(out, flags, stamp, lsn, key);
                 out[len - body.len()..].copy_from_slice(body);
             });
+            put_u16(page, LAST_INSERT_AT, slot + 1);
         }
         PageOp::UpdateRow { slot, .. } => {
             update_row(&mut Editor::new(page, kind), usize::from(slot), op, lsn)
@@ -163,6 +167,7 @@ fn execute(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
                 out[0] = if deleted { record_flags::DELETED } else { 0 };
                 out[1..].copy_from_slice(key);
             });
+            put_u16(page, LAST_INSERT_AT, slot + 1);
             raise_max_trx(page, trx);
         }
         PageOp::MarkKey { slot, deleted, trx } => {
@@ -174,6 +179,7 @@ fn execute(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
                 out[..4].copy_from_slice(&child.0.to_le_bytes());
                 out[4..].copy_from_slice(key);
             });
+            put_u16(page, LAST_INSERT_AT, slot + 1);
         }
         PageOp::SetChild { slot, child } => {
             Editor::new(page, kind).record_mut(usize::from(slot))[..4]
@@ -195,9 +201,14 @@ fn execute(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
             }
             if let Some(right) = right {
                 put_u32(page, RIGHT_AT, right.0);
+                put_u16(page, LAST_INSERT_AT, 0);
             }
         }
         PageOp::SetBits { first, count, used } => bitmap::set_bits(page, first, count, used),
+        PageOp::SetCounter { value } => {
+            let value = value.max(header::counter(page));
+            put_u64(page, COUNTER_AT, value);
+        }
         PageOp::Format { .. } | PageOp::FormatOverflow { .. } => execute_format(page, op),
     }
 }

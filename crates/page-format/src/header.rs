@@ -6,9 +6,9 @@
 //!  4 page no u32      8 space u32      12 kind u16      14 level u16 (0 = leaf)
 //! 16 page_lsn u64     start LSN of the last record that changed the page
 //! 24 index id u64     32 left u32      36 right u32     (u32::MAX = none)
-//! 40 slot count u16   42 heap end u16  44 garbage bytes u16   46 flags u16 (0)
+//! 40 slot count u16   42 heap end u16  44 garbage bytes u16   46 last insert u16 (slot + 1)
 //! 48 max trx id u64   newest transaction that changed this secondary leaf
-//! 56 reserved u64 (0)
+//! 56 counter u64         next AUTO_INCREMENT value that must not be given twice; on the root of a clustered index
 //! ```
 //! All integers are little-endian. The offsets are a contract with the buffer pool and recovery; a golden test pins them.
 
@@ -32,8 +32,9 @@ pub const RIGHT_AT: usize = 36;
 pub const SLOT_COUNT_AT: usize = 40;
 pub const HEAP_END_AT: usize = 42;
 pub const GARBAGE_AT: usize = 44;
-pub const FLAGS_AT: usize = 46;
+pub const LAST_INSERT_AT: usize = 46;
 pub const MAX_TRX_AT: usize = 48;
+pub const COUNTER_AT: usize = 56;
 
 /// What a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,6 +136,15 @@ pub fn max_trx(page: &Page) -> TrxId {
     TrxId(u64_at(page, MAX_TRX_AT))
 }
 
+/// One more than the slot of the newest insert, 0 when links have changed since: how a split sees ascending inserts.
+pub fn last_insert(page: &Page) -> usize {
+    usize::from(u16_at(page, LAST_INSERT_AT))
+}
+/// The counter that [`crate::PageOp::SetCounter`] keeps on a root.
+pub fn counter(page: &Page) -> u64 {
+    u64_at(page, COUNTER_AT)
+}
+
 /// CRC-32C of everything behind the CRC field.
 pub fn compute_crc(page: &Page) -> u32 {
     base::crc32c(&page[4..])
@@ -188,7 +198,7 @@ mod tests {
             0x42, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, // page_lsn
             0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, // index
             0x31, 0x32, 0x33, 0x34, 0xff, 0xff, 0xff, 0xff, // left, right
-            1, 0, 68, 0, 0, 0, 0, 0, // slots, heap end, garbage, flags
+            1, 0, 68, 0, 0, 0, 1, 0, // slots, heap end, garbage, last insert
             0x52, 0x51, 0, 0, 0, 0, 0, 0, // max trx
             0, 0, 0, 0, 0, 0, 0, 0,
         ];

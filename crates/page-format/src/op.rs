@@ -86,12 +86,14 @@ pub enum PageOp<'a> {
     InsertChild { slot: u16, child: PageNo, key: &'a [u8] },
     /// Inner page: another child under the same key.
     SetChild { slot: u16, child: PageNo },
-    /// Changes sibling links.
+    /// Changes sibling links of a leaf, or the link from a bitmap page to the next one.
     SetLinks { left: Option<PageNo>, right: Option<PageNo> },
     /// Any slotted page: records as they stood on another page, before `slot`; raises the max trx id to `max_trx`.
     InsertRaw { slot: u16, max_trx: TrxId, records: RawRecords<'a> },
     /// Bitmap page: marks `count` pages from bit `first` on as used or free; all must have been the other.
     SetBits { first: u32, count: u32, used: bool },
+    /// Slotted page: raises the counter to `value`; a lower value changes nothing.
+    SetCounter { value: u64 },
 }
 
 const FORMAT: u8 = 1;
@@ -109,6 +111,7 @@ const SET_CHILD: u8 = 12;
 const SET_LINKS: u8 = 13;
 const INSERT_RAW: u8 = 14;
 const SET_BITS: u8 = 15;
+const SET_COUNTER: u8 = 16;
 
 const CODE_MASK: u8 = 0x1f;
 const RESTORED: u8 = 0x20;
@@ -211,6 +214,10 @@ impl<'a> PageOp<'a> {
                 out.put_varint(u64::from(first));
                 out.put_varint(u64::from(count));
             }
+            Self::SetCounter { value } => {
+                out.put_u8(SET_COUNTER);
+                out.put_varint(value);
+            }
             _ => unreachable!("row operations are encoded by `encode`"),
         }
     }
@@ -289,6 +296,7 @@ impl<'a> PageOp<'a> {
                 let records = RawRecords::new(count, reader.string("moved records")?)?;
                 Self::InsertRaw { slot, max_trx, records }
             }
+            SET_COUNTER => Self::SetCounter { value: reader.varint("counter")? },
             _ if code & !LEFT == SET_BITS => {
                 let (first, count) = (take_u32(reader, "first bit")?, take_u32(reader, "bit count")?);
                 Self::SetBits { first, count, used: code & LEFT != 0 }

@@ -1,8 +1,10 @@
 //! The engine: buffer pool, B+trees, transactions, locks, versions, recovery, purge.
 
+pub mod btree;
 mod cleaner;
 mod doublewrite;
 pub mod lock;
+pub mod mtr;
 pub mod pool;
 pub mod row;
 mod space;
