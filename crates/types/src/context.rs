@@ -1,5 +1,6 @@
 //! What a conversion needs to know of its session, and what it tells back.
 
+use charset::Collation;
 use jiff::tz::TimeZone;
 
 /// The parts of `sql_mode` that values depend on; bits are MariaDB's.
@@ -164,6 +165,8 @@ pub struct Context {
     /// Start of the statement, microseconds since 1970 UTC: NOW().
     pub now_micros: i64,
     pub max_allowed_packet: u64,
+    /// Collation of texts made from numbers and temporal values (`collation_connection`).
+    pub collation: Collation,
     pub warnings: Vec<Warning>,
     /// Warnings beyond this are counted, not kept (`max_error_count`).
     pub max_warnings: usize,
@@ -178,6 +181,7 @@ impl Default for Context {
             time_zone: TimeZone::UTC,
             now_micros: 0,
             max_allowed_packet: 16 << 20,
+            collation: Collation::UTF8MB4_UCA1400_AI_CI,
             warnings: Vec::new(),
             max_warnings: 64,
             warning_count: 0,

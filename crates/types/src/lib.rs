@@ -7,14 +7,20 @@
 //! T3. Nothing here panics on any input.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod context;
+mod convert;
 mod decimal;
-mod temporal;
+pub mod number;
+pub mod ops;
+pub mod temporal;
 mod text;
 mod value;
 
+pub use compare::{CompareAs, compare, compare_as};
 pub use context::{Context, SqlMode, TypeName, ValueError, Warning};
-pub use decimal::Decimal;
-pub use temporal::{Date, DateTime, Time, Timestamp};
+pub use convert::{Class, interval_of, literal_number};
+pub use decimal::{Decimal, MAX_PRECISION, MAX_SCALE, Overflow, Parsed, Rounding};
+pub use temporal::{Date, DateTime, Interval, IntervalUnit, Time, Timestamp};
 pub use text::Str;
 pub use value::{EnumValue, Value};
