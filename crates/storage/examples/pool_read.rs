@@ -23,7 +23,8 @@ fn main() {
     let threads: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
     let clock = Arc::new(RealClock::new());
     let config = PoolConfig::with_frames(2 * PAGES as usize);
-    let pool = BufferPool::open(SimDisk::new(1).disk(), config, Arc::new(NoLog), clock.clone()).expect("opens");
+    let pool =
+        BufferPool::open(SimDisk::new(1).disk(), config, Arc::new(NoLog), clock.clone()).expect("opens");
     pool.create_space(SpaceId(1)).expect("a new space");
     for no in 0..PAGES {
         pool.create(id(no)).expect("room").mark_dirty(Lsn(1));

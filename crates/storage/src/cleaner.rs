@@ -1,7 +1,7 @@
 //! The page cleaner: one thread that keeps frames free and changes young, so that others need not write pages.
 //!
-//! Each round, once a second or when a thread finds few free frames: refresh the access clock, refill the free list, and
-//! write the oldest changes so that the log a restart must read stays short.
+//! Each round, four times a second: refresh the access clock, refill the free list, and write the oldest changes so that the
+//! log a restart must read stays short. In between it refills the free list whenever a thread finds it low.
 //!
 //! # Policy
 //! Age = reserved LSN - oldest rec_lsn. Up to half of `checkpoint_age_max` nothing presses and `io_capacity` pages a second
@@ -16,6 +16,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+const ROUND: Duration = Duration::from_millis(250);
+const ROUNDS_PER_SECOND: usize = 4;
 
 /// The running thread; dropping this ends it. Dirty pages stay dirty: `flush_all` is the caller's part.
 pub struct Cleaner {
@@ -64,13 +67,20 @@ impl Shared {
                 // A failing disk is not asked again at once.
                 self.pool.clock().sleep(Duration::from_millis(100));
             }
-            self.pool.wait_for_call(Duration::from_secs(1));
+            // Between the rounds only what threads in need ask for.
+            let next_round = self.pool.clock().monotonic() + ROUND;
+            while !self.stop.load(Ordering::Acquire) {
+                let rest = next_round.saturating_sub(self.pool.clock().monotonic());
+                if rest.is_zero() || !self.pool.wait_for_call(rest) || self.pool.refill_free().is_err() {
+                    break;
+                }
+            }
         }
     }
 }
 
 /// What to write for age: pages below this LSN, at most so many.
-fn age_target(oldest: Lsn, reserved: Lsn, age_max: u64, io_capacity: usize) -> Option<(Lsn, usize)> {
+fn age_target(oldest: Lsn, reserved: Lsn, age_max: u64, portion: usize) -> Option<(Lsn, usize)> {
     let age = reserved.0.saturating_sub(oldest.0);
     let half = age_max / 2;
     if age <= half {
@@ -80,9 +90,9 @@ fn age_target(oldest: Lsn, reserved: Lsn, age_max: u64, io_capacity: usize) -> O
     if age >= age_max / 8 * 7 {
         return Some((target, usize::MAX));
     }
-    // 1 to 4 times the capacity as the age goes from 4/8 to 7/8.
+    // 1 to 4 portions as the age goes from 4/8 to 7/8.
     let eighths = ((age - half) * 8 / age_max.max(8)) as usize;
-    Some((target, io_capacity * (1 + eighths)))
+    Some((target, portion * (1 + eighths)))
 }
 
 impl BufferPool {
@@ -93,12 +103,11 @@ impl BufferPool {
         let Some(oldest) = self.oldest_rec_lsn() else { return Ok(()) };
         let config = self.config();
         let reserved = self.log_end();
-        if let Some((target, pages)) =
-            age_target(oldest, reserved, config.checkpoint_age_max, config.io_capacity)
-        {
+        let portion = config.io_capacity.div_ceil(ROUNDS_PER_SECOND);
+        if let Some((target, pages)) = age_target(oldest, reserved, config.checkpoint_age_max, portion) {
             self.flush_some(target, pages)?;
         } else if self.dirty_pages() * 100 > config.frames * config.max_dirty_pages_pct {
-            self.flush_some(Lsn::MAX, config.io_capacity)?;
+            self.flush_some(Lsn::MAX, portion)?;
         }
         Ok(())
     }

@@ -103,15 +103,15 @@ impl FreeFrames {
         }
     }
 
-    /// The cleaner sleeps until asked, or for `most`.
-    pub(super) fn wait_for_call(&self, most: Duration) {
+    /// The cleaner sleeps until asked, or for `most`; returns whether it was asked.
+    pub(super) fn wait_for_call(&self, most: Duration) -> bool {
         let low = self.low.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut low, _) = self
             .call_cleaner
             .wait_timeout_while(low, most, |low| !*low)
             .unwrap_or_else(PoisonError::into_inner);
-        *low = false;
         self.is_low.store(false, Ordering::Release);
+        std::mem::replace(&mut *low, false)
     }
 
     /// Ends the cleaner's sleep at once.

@@ -68,7 +68,8 @@ impl BufferPool {
         }
     }
 
-    fn stop(&self, why: String) -> PoolError {
+    /// From now on nothing is written (M4).
+    pub(super) fn stop(&self, why: String) -> PoolError {
         // The first reason stays.
         PoolError::Stopped(self.stopped.get_or_init(|| why).clone())
     }
@@ -162,10 +163,8 @@ impl BufferPool {
         if claimed.is_empty() {
             return Ok(busy);
         }
-        match self.write_claimed(flusher, &claimed, newest) {
-            Ok(()) => Ok(busy),
-            Err(error) => Err(error),
-        }
+        self.write_claimed(flusher, &claimed, newest)?;
+        Ok(busy)
     }
 
     /// Copies what can be written now, in the order of the candidates; also returns the newest page LSN among the copies.
@@ -203,7 +202,7 @@ impl BufferPool {
             return Err(self.stop(why));
         }
         for index in 0..claimed.len() {
-            page::seal(flusher.copy_mut(index));
+            page::set_crc(flusher.copy_mut(index));
         }
         let region = match self.write_copies(flusher, claimed) {
             Ok(region) => region,

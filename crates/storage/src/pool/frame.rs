@@ -16,6 +16,9 @@
 //! F4. DIRTY: changed since the last copy for writing; `rec_lsn` is at or below the first change since that copy.
 //!     FLUSHING: a copy is on its way to the file; `flushing_rec_lsn` stands for what it holds. FLUSHING has one owner, the
 //!     holder of the flush mutex. A frame is evicted only with both clear.
+//! F5. A rec_lsn is at every moment in one of the two words. It moves forward in the order they are read, and back only in
+//!     `cancel_flush`, which raises the count of cancelled flushes in between; so a reader that saw the same count
+//!     before and after has missed nothing.
 
 use super::latch::{Latch, WaitTable};
 use base::{Lsn, PAGE_SIZE, PageId};
@@ -32,6 +35,8 @@ pub(super) const PROMOTE: u32 = 1 << 1;
 pub(super) const IN_LRU: u32 = 1 << 2;
 pub(super) const DIRTY: u32 = 1 << 3;
 pub(super) const FLUSHING: u32 = 1 << 4;
+/// Bits 16 to 31 count cancelled flushes (F5).
+const CANCELLED: u32 = 1 << 16;
 
 /// What a frame holds. All zero bytes are a free frame.
 #[repr(C, align(64))]
@@ -89,12 +94,16 @@ impl Frame {
         self.access_time.store(time, Ordering::Relaxed);
     }
 
-    /// Lowest LSN a checkpoint must keep for this page; `None` when it is clean.
-    /// Read in this order: `start_flush` moves the value from the first word to the second.
+    /// Lowest LSN a checkpoint must keep for this page; `None` when it is clean (F5).
     pub(super) fn oldest_rec_lsn(&self) -> Option<Lsn> {
-        let rec = self.rec_lsn.load(Ordering::Acquire);
-        let flushing = self.flushing_rec_lsn.load(Ordering::Acquire);
-        [rec, flushing].into_iter().filter(|lsn| *lsn != 0).min().map(Lsn)
+        loop {
+            let cancelled = self.flags.load(Ordering::Acquire) / CANCELLED;
+            let rec = self.rec_lsn.load(Ordering::Acquire);
+            let flushing = self.flushing_rec_lsn.load(Ordering::Acquire);
+            if self.flags.load(Ordering::Acquire) / CANCELLED == cancelled {
+                return [rec, flushing].into_iter().filter(|lsn| *lsn != 0).min().map(Lsn);
+            }
+        }
     }
 
     /// The first change since the last copy.
@@ -151,6 +160,7 @@ impl Frame {
                 Err(now) => rec = now,
             }
         }
+        self.flags.fetch_add(CANCELLED, Ordering::AcqRel);
         self.flushing_rec_lsn.store(0, Ordering::Release);
         self.set_flags(DIRTY);
         self.clear_flags(FLUSHING);
@@ -346,6 +356,28 @@ mod tests {
         frame.cancel_flush();
         assert_eq!(frame.oldest_rec_lsn(), Some(Lsn(100)));
         assert!(frame.is_dirty());
+    }
+
+    /// A checkpoint must not miss a value that moves back and forth, however the steps fall together.
+    #[test]
+    fn a_rec_lsn_is_never_invisible_while_flushes_start_and_fail() {
+        let frames = Frames::new(1);
+        let frame = frames.get(1);
+        frame.mark_dirty(Lsn(100));
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(frame.oldest_rec_lsn(), Some(Lsn(100)));
+                }
+            });
+            for lsn in 200..200_200 {
+                frame.start_flush();
+                frame.mark_dirty(Lsn(lsn));
+                frame.cancel_flush();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]

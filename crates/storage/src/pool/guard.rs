@@ -1,6 +1,7 @@
 //! What callers hold: a page latched for reading or for writing.
 
-use super::counters::{Counting, bump};
+use super::BufferPool;
+use super::counters::bump;
 use super::frame::{DIRTY, Exclusive, Shared};
 use super::page;
 use base::{Lsn, PAGE_SIZE, PageId};
@@ -15,9 +16,25 @@ pub struct PageRead<'p> {
 
 /// A page latched for writing.
 pub struct PageWrite<'p> {
+    // Dropped first, while the latch is still held.
+    alarm: PanicAlarm<'p>,
     page: Exclusive<'p>,
     id: PageId,
-    counting: &'p Counting,
+}
+
+/// A thread that panics in the middle of a change leaves a page that nobody can explain: it must not reach its file.
+struct PanicAlarm<'p> {
+    pool: &'p BufferPool,
+    id: PageId,
+    changed: bool,
+}
+
+impl Drop for PanicAlarm<'_> {
+    fn drop(&mut self) {
+        if self.changed && std::thread::panicking() {
+            self.pool.stop(format!("a thread panicked while it changed {}", self.id));
+        }
+    }
 }
 
 impl<'p> PageRead<'p> {
@@ -37,8 +54,8 @@ impl<'p> PageRead<'p> {
 }
 
 impl<'p> PageWrite<'p> {
-    pub(super) fn new(page: Exclusive<'p>, id: PageId, counting: &'p Counting) -> Self {
-        Self { page, id, counting }
+    pub(super) fn new(page: Exclusive<'p>, id: PageId, pool: &'p BufferPool) -> Self {
+        Self { alarm: PanicAlarm { pool, id, changed: false }, page, id }
     }
 
     pub fn id(&self) -> PageId {
@@ -57,9 +74,10 @@ impl<'p> PageWrite<'p> {
     /// [`super::BufferPool::oldest_rec_lsn`] either sees this page or starts redo before the record. Redo passes the record's
     /// own LSN.
     pub fn mark_dirty(&mut self, rec_lsn: Lsn) {
-        self.counting.write_request();
+        let counting = &self.alarm.pool.counting;
+        counting.write_request();
         if self.page.frame().mark_dirty(rec_lsn) {
-            bump(&self.counting.dirty);
+            bump(&counting.dirty);
         }
     }
 
@@ -71,6 +89,7 @@ impl<'p> PageWrite<'p> {
             "{}: mark_dirty comes before the change",
             self.id
         );
+        self.alarm.changed = true;
         self.page.bytes_mut()
     }
 

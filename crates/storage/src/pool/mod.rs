@@ -12,7 +12,7 @@
 //!     frame until the bytes are checked; so one thread reads and all others wait for it.
 //! M2. What a guard shows passed its checksum and id check when it was read, or was made by `create`.
 //! M3. A dirty page leaves memory only through `flush` (or with its dropped space).
-//! M4. After a failed sync or a failed log nothing is written any more (L7); pages in memory can still be read.
+//! M4. After a failed sync, a failed log or a panic in the middle of a change nothing is written any more (L7); pages in memory can still be read.
 //!
 //! # Lock order
 //! flush mutex > latch (tried, never waited for, under the flush mutex) > LRU mutex > latch (tried only) > page table shard
@@ -229,11 +229,11 @@ impl BufferPool {
                 let Some(page) = self.frames.try_exclusive(no) else { return Ok(None) };
                 if page.frame().holds(id) {
                     self.touch(page.frame(), AccessHint::Normal);
-                    return Ok(Some(PageWrite::new(page, id, &self.counting)));
+                    return Ok(Some(PageWrite::new(page, id, self)));
                 }
             } else if let Some(page) = self.load(id, Load::Read)? {
                 self.touch(page.frame(), AccessHint::Normal);
-                return Ok(Some(PageWrite::new(page, id, &self.counting)));
+                return Ok(Some(PageWrite::new(page, id, self)));
             }
         }
     }
@@ -257,7 +257,7 @@ impl BufferPool {
             };
             if page.frame().holds(id) {
                 self.touch(page.frame(), hint);
-                return Ok(PageWrite::new(page, id, &self.counting));
+                return Ok(PageWrite::new(page, id, self));
             }
         }
     }
@@ -429,9 +429,9 @@ impl BufferPool {
         self.counting.dirty.load(Ordering::Relaxed) as usize
     }
 
-    /// The cleaner sleeps here, until frames get scarce or for `most`.
-    pub(crate) fn wait_for_call(&self, most: Duration) {
-        self.free.wait_for_call(most);
+    /// The cleaner sleeps here, until frames get scarce (then the answer is true) or for `most`.
+    pub(crate) fn wait_for_call(&self, most: Duration) -> bool {
+        self.free.wait_for_call(most)
     }
 
     pub(crate) fn wake_cleaner(&self) {

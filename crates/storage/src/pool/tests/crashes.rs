@@ -293,3 +293,22 @@ fn damage_in_the_doublewrite_never_reaches_a_page() {
         assert!((0..8).all(|no| rig.value(no) == 1));
     }
 }
+
+#[test]
+fn a_page_that_a_panic_left_half_changed_is_never_written() {
+    let rig = Rig::new(28, config(32));
+    rig.make(1, 1);
+    rig.pool.flush_all().unwrap();
+    std::thread::scope(|scope| {
+        let change = scope.spawn(|| {
+            let mut page = rig.pool.write(id(1), AccessHint::Normal).unwrap();
+            page.mark_dirty(rig.log.reserved_lsn());
+            page.bytes_mut()[100] = 9;
+            panic!("a bug in the middle of a change");
+        });
+        assert!(change.join().is_err());
+    });
+    let error = rig.pool.flush_all().unwrap_err();
+    assert!(error.to_string().ends_with("a thread panicked while it changed page 1:1"), "{error}");
+    assert_eq!(rig.crash().value(1), 1);
+}

@@ -124,7 +124,7 @@ fn fill(id: PageId, bytes: &mut [u8; PAGE_SIZE], value: u64, lsn: Lsn) {
 
 /// The value that is all over the page.
 fn check(page: &PageRead<'_>) -> u64 {
-    assert_eq!(page::stored_id(page), page.id());
+    assert_eq!(page_format::header::page_id(page), page.id());
     let chunks = page[24..].as_chunks::<8>().0;
     assert!(chunks.iter().all(|chunk| chunk == &chunks[0]), "{} is a mixture", page.id());
     u64::from_le_bytes(chunks[0])
