@@ -1,8 +1,9 @@
 //! Values to packed column bytes.
 
+use charset::Collation;
 use types::Value;
 
-use crate::{ColumnType, RowLayout};
+use crate::{ColumnType, RowLayout, packed};
 
 /// The value is not of the column's type: the caller did not convert it first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +45,20 @@ pub fn encode_column(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
         (ColumnType::Bit { bits }, Value::Bit { value, .. }) => {
             out.extend_from_slice(&value.to_be_bytes()[8 - usize::from(bits.div_ceil(8))..]);
         }
-        (ColumnType::Date, Value::Date(d)) => {
-            let v = u32::from(d.year) << 9 | u32::from(d.month) << 5 | u32::from(d.day);
-            out.extend_from_slice(&v.to_le_bytes()[..3]);
+        (ColumnType::Decimal { precision, scale, .. }, Value::Decimal(d)) => {
+            let Ok(fitted) = d.fit(*precision, *scale) else { return Err(()) };
+            fitted.pack(*precision, *scale, out);
+        }
+        (ColumnType::Date, Value::Date(d)) => packed::put_date(*d, out),
+        (ColumnType::Time { fsp }, Value::Time(t)) => packed::put_time(*t, *fsp, out),
+        (ColumnType::DateTime { fsp }, Value::DateTime(d)) => packed::put_datetime(*d, *fsp, out),
+        (ColumnType::Timestamp { fsp }, Value::Timestamp(t)) => packed::put_timestamp(*t, *fsp, out),
+        (ColumnType::Enum { .. } | ColumnType::Set { .. }, Value::Enum(e)) => {
+            out.extend_from_slice(&e.number.to_le_bytes()[..ty.fixed_len().unwrap_or(1)]);
         }
         (ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Blob { .. }, Value::Str(s)) => {
             let bytes = match ty {
-                ColumnType::Char { .. } => trim_pad(s.bytes()),
+                ColumnType::Char { collation, .. } => trim_pad(s.bytes(), *collation),
                 _ => s.bytes(),
             };
             if bytes.len() as u64 > ty.max_bytes() {
@@ -64,8 +72,9 @@ pub fn encode_column(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// CHAR is packed without its trailing spaces.
-fn trim_pad(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().rposition(|b| *b != b' ').map_or(0, |i| i + 1);
+/// CHAR is packed without its trailing spaces, BINARY without its trailing zeros.
+fn trim_pad(bytes: &[u8], collation: Collation) -> &[u8] {
+    let pad = if collation.is_binary() { 0 } else { b' ' };
+    let end = bytes.iter().rposition(|b| *b != pad).map_or(0, |i| i + 1);
     &bytes[..end]
 }

@@ -10,9 +10,10 @@
 //! All bytes of a descending part are inverted, the NULL byte too.
 
 use base::Corruption;
+use charset::Collation;
 use types::Value;
 
-use crate::{ColumnType, EncodeError, RowLayout, RowView, encode_column};
+use crate::{ColumnType, EncodeError, RowLayout, RowView, encode_column, packed};
 
 /// One column of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +95,10 @@ fn put_payload(ty: &ColumnType, prefix: Option<u16>, payload: &[u8], out: &mut V
         }
         ColumnType::Float { .. } | ColumnType::Double { .. } => {
             out.extend(payload.iter().rev());
+            // Minus zero equals zero.
+            if out[start] == 0x80 && out[start + 1..].iter().all(|b| *b == 0) {
+                out[start] = 0;
+            }
             let negative = out[start] & 0x80 != 0;
             for byte in &mut out[start..] {
                 *byte = if negative { !*byte } else { *byte };
@@ -121,4 +126,93 @@ fn put_payload(ty: &ColumnType, prefix: Option<u16>, payload: &[u8], out: &mut V
             collation.sort_key(&payload[..end], out);
         }
     }
+}
+
+/// True if [`decode_part`] gives the part's column back: everything but text whose key is weights, and prefixes.
+pub fn is_reversible(layout: &RowLayout, part: &KeyPart) -> bool {
+    let ty = &layout.column(part.column).ty;
+    part.prefix.is_none() && ty.length_bytes() == 0
+        || part.prefix.is_none() && ty.collation().is_some_and(Collation::key_keeps_text)
+}
+
+/// True if every one of `columns` can be read from an index with these parts.
+pub fn is_covering(layout: &RowLayout, parts: &[KeyPart], columns: &[usize]) -> bool {
+    columns.iter().all(|c| parts.iter().any(|p| p.column == *c && is_reversible(layout, p)))
+}
+
+/// Reads one part's field from the start of `key` and appends the column's packed bytes (without length bytes) to `payload`; false for NULL.
+/// The part must be reversible.
+pub fn decode_part(
+    layout: &RowLayout,
+    part: &KeyPart,
+    key: &mut &[u8],
+    payload: &mut Vec<u8>,
+) -> Result<bool, Corruption> {
+    let column = layout.column(part.column);
+    let flip = if part.descending { 0xff } else { 0 };
+    if column.nullable {
+        match take(key, 1)?[0] ^ flip {
+            0 => return Ok(false),
+            1 => {}
+            other => return Err(Corruption::new("key", "NULL byte", "0 or 1", other)),
+        }
+    }
+    let Some(len) = column.ty.fixed_len() else {
+        let inverted: Vec<u8>;
+        let mut bytes = *key;
+        if part.descending {
+            inverted = key.iter().map(|b| !b).collect();
+            bytes = &inverted;
+        }
+        let collation = column.ty.collation().unwrap_or(Collation::BINARY);
+        let used = collation
+            .text_of_key(bytes, payload)
+            .ok_or_else(|| Corruption::new("key", "text", "an escaped text", format_args!("{bytes:02x?}")))?;
+        take(key, used)?;
+        return Ok(true);
+    };
+    let start = payload.len();
+    payload.extend(take(key, len)?.iter().map(|b| b ^ flip));
+    let field = &mut payload[start..];
+    match &column.ty {
+        ColumnType::Int { unsigned, .. } => {
+            if !unsigned {
+                field[0] ^= 0x80;
+            }
+            field.reverse();
+        }
+        ColumnType::Float { .. } | ColumnType::Double { .. } => {
+            if field[0] & 0x80 != 0 {
+                field[0] ^= 0x80;
+            } else {
+                field.iter_mut().for_each(|b| *b = !*b);
+            }
+            field.reverse();
+        }
+        ColumnType::Date | ColumnType::Enum { .. } | ColumnType::Set { .. } => field.reverse(),
+        _ => {}
+    }
+    Ok(true)
+}
+
+/// Reads a whole key of reversible parts as values.
+pub fn decode(layout: &RowLayout, parts: &[KeyPart], mut key: &[u8]) -> Result<Vec<Value>, Corruption> {
+    let mut payload = Vec::new();
+    let mut values = Vec::with_capacity(parts.len());
+    for part in parts {
+        payload.clear();
+        values.push(match decode_part(layout, part, &mut key, &mut payload)? {
+            false => Value::Null,
+            true => packed::decode(&layout.column(part.column).ty, &payload)?,
+        });
+    }
+    Ok(values)
+}
+
+fn take<'a>(key: &mut &'a [u8], len: usize) -> Result<&'a [u8], Corruption> {
+    let Some((taken, rest)) = key.split_at_checked(len) else {
+        return Err(Corruption::new("key", "length", format_args!("at least {len} bytes"), key.len()));
+    };
+    *key = rest;
+    Ok(taken)
 }

@@ -12,17 +12,23 @@
 //! R3. Comparing two keys with memcmp orders rows as MariaDB's index does.
 #![forbid(unsafe_code)]
 
+mod checksum;
 mod column;
 mod encode;
 pub mod key;
 mod layout;
 mod packed;
+pub mod protocol;
 mod splice;
+mod store;
 mod view;
 
+pub use checksum::row_checksum;
 pub use column::{Column, ColumnType, IntSize};
 pub use encode::{EncodeError, encode_column, encode_row};
 pub use key::KeyPart;
 pub use layout::RowLayout;
+pub use packed::{decode, set_value};
 pub use splice::{Splice, apply_backward, apply_forward, diff};
+pub use store::{Severity, StoreProblem, Stored, store};
 pub use view::RowView;

@@ -43,6 +43,7 @@ pub fn compare(a: &Value, b: &Value, collation: Collation, ctx: &mut Context) ->
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
         (Value::Str(x), Value::Str(y)) if x.charset() == y.charset() => Some(x.compare(y, collation)),
+        (Value::Timestamp(x), Value::Timestamp(y)) => Some((x.seconds, x.micros).cmp(&(y.seconds, y.micros))),
         // Members of one ENUM compare as text like any string.
         _ => compare_as(CompareAs::of(class(a, b), class(b, a)), a, b, collation, ctx),
     }

@@ -289,9 +289,12 @@ impl DateTime {
         self.date.to_number() * 1_000_000 + time
     }
 
-    /// Fields in order, for comparisons that must work on invalid dates too.
+    /// Fields in order in one number, for comparisons that must work on invalid dates too.
     pub fn sort_number(self) -> u64 {
-        self.to_number() * 1_000_000 + u64::from(self.micros)
+        let date =
+            (u64::from(self.date.year) << 4 | u64::from(self.date.month)) << 5 | u64::from(self.date.day);
+        let time = (u64::from(self.hour) << 6 | u64::from(self.minute)) << 6 | u64::from(self.second);
+        (date << 17 | time) << 20 | u64::from(self.micros)
     }
 }
 
