@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Corruption, Lsn, PageId};
-use log::{Appended, Log, LogFailed};
+use log::{Appended, Log, LogFailed, LogReadError};
 use log_format::record::{PagePart, Record, System};
 use page_format::{Page, PageOp, apply, header, validate};
 
@@ -34,6 +34,8 @@ use crate::pool::{AccessHint, BufferPool, PageWrite, PoolError};
 pub enum StoreError {
     Pool(PoolError),
     Log(LogFailed),
+    /// An old record could not be read.
+    LogRead(LogReadError),
     Corrupt(Corruption),
 }
 
@@ -42,6 +44,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Pool(error) => error.fmt(f),
             Self::Log(error) => error.fmt(f),
+            Self::LogRead(error) => error.fmt(f),
             Self::Corrupt(error) => error.fmt(f),
         }
     }
@@ -125,7 +128,7 @@ impl Store {
     pub fn change_many<'a>(
         &self,
         changes: &mut [Change<'_, '_, 'a>],
-        record: impl FnOnce(Vec<PagePart<'a>>) -> Record<'a>,
+        record: impl FnOnce(&[PagePart<'a>]) -> Record<'a>,
     ) -> StoreResult<Appended> {
         let mut parts = Vec::with_capacity(changes.len() + 2);
         for change in changes.iter() {
@@ -133,7 +136,7 @@ impl Store {
             let previous = change.page.page_lsn();
             parts.extend(change.ops.iter().map(|&op| PagePart { page: change.id, previous, op }));
         }
-        let record = record(parts);
+        let record = record(&parts);
         let mut before = Vec::new();
         for change in changes.iter_mut() {
             if let Some(copy) = self.copy_for_check(change.page) {
@@ -156,7 +159,7 @@ impl Store {
 
     /// A change of structure that no transaction owns.
     pub fn change_system(&self, changes: &mut [Change<'_, '_, '_>]) -> StoreResult<Appended> {
-        self.change_many(changes, |parts| Record::System(System { parts }))
+        self.change_many(changes, |parts| Record::System(System { parts: parts.to_vec() }))
     }
 
     fn copy_for_check(&self, page: &PageWrite<'_>) -> Option<Box<Page>> {

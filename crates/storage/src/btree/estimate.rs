@@ -1,7 +1,7 @@
 //! How many records a range has, without reading it.
 //!
 //! Both ends are looked up; below the page where their ways part, the children between them are counted and multiplied by
-//! the mean number of records seen on the pages at the ends. Ranges that touch one or two leaves are counted exactly.
+//! the mean number of records on a few pages among them. Ranges that touch one or two leaves are counted exactly.
 
 use std::ops::Bound;
 
@@ -49,6 +49,7 @@ impl Tree {
         // The tree may have grown between the two descents: then the levels that both have decide.
         let levels = low.len().min(high.len());
         let (low, high) = (&low[low.len() - levels..], &high[high.len() - levels..]);
+        let means = self.means_between(store, low, high)?;
         let mut between: Option<u64> = None;
         for (level, (low, high)) in (0..levels).rev().zip(low.iter().zip(high)) {
             let leaf = level == 0;
@@ -63,7 +64,8 @@ impl Tree {
                 }
                 None => Some(rest_of(low, leaf) + high.slot as u64),
                 Some(children) => {
-                    let mean = (low.slots + high.slots).div_ceil(2) as u64;
+                    let mean =
+                        means.get(level).copied().unwrap_or((low.slots + high.slots).div_ceil(2) as u64);
                     Some(children.saturating_mul(mean) + rest_of(low, leaf) + high.slot as u64)
                 }
             };
@@ -95,6 +97,39 @@ impl Tree {
             self.expect(&child, id, Some(level - 1))?;
             page = child;
         }
+    }
+
+    /// Mean number of records, by level, on pages below two children that lie between the ends. The ends themselves would mislead:
+    /// the last leaf of a tree is seldom full.
+    fn means_between(&self, store: &Store, low: &[Step], high: &[Step]) -> StoreResult<Vec<u64>> {
+        let Some(parted) =
+            low.iter().zip(high).find(|(low, high)| low.page == high.page && low.slot < high.slot)
+        else {
+            return Ok(Vec::new());
+        };
+        let (first, last) = (parted.0.slot + 1, parted.1.slot);
+        let mut seen: Vec<(u64, u64)> = Vec::new();
+        let between = last.saturating_sub(first);
+        for slot in [first + between / 3, first + between * 2 / 3].into_iter().take(between.min(2)) {
+            let id = self.page_id(parted.0.page);
+            let mut page = store.pool.read(id, AccessHint::Normal)?;
+            // Nothing was latched meanwhile: the page may have become another one, or smaller.
+            if self.expect(&page, id, None).is_err() || PageView::new(&page)?.slots() <= slot {
+                break;
+            }
+            let mut slot = slot;
+            while header::level(&page) > 0 {
+                let view = PageView::new(&page)?;
+                let (level, id) = (usize::from(view.level() - 1), self.page_id(view.child(slot)?));
+                let child = store.pool.read(id, AccessHint::Normal)?;
+                self.expect(&child, id, Some(level as u16))?;
+                page = child;
+                slot = 0;
+                seen.resize(seen.len().max(level + 1), (0, 0));
+                seen[level] = (seen[level].0 + PageView::new(&page)?.slots() as u64, seen[level].1 + 1);
+            }
+        }
+        Ok(seen.into_iter().map(|(sum, count)| sum.div_ceil(count.max(1))).collect())
     }
 
     /// Counts pages by reading the inner ones, and estimates records from up to eight leaves.

@@ -3,7 +3,8 @@
 //! * [`Tree`]: one index: its space, its root, what its leaves hold. Finds leaves.
 //! * [`LeafRead`], [`LeafWrite`]: a latched leaf with a position ([`cursor`]).
 //! * [`split`](Tree::make_room) and [`merge`](Tree::shrink): changes of structure.
-//! * [`space`]: allocation of pages; [`bulk`]: building from sorted input; [`check`]: the verifier; [`estimate`]: row counts.
+//! * [`space`]: allocation of pages; [`bulk`]: building from sorted input; [`check`]: the verifier; [`estimate`]: row counts;
+//!   [`overflow`]: long values.
 //!
 //! # Structure
 //! The root page never moves: when it is full its content moves to a new child and it becomes that child's parent. Leaves are
@@ -32,6 +33,7 @@ pub mod cursor;
 mod drop;
 mod estimate;
 mod merge;
+pub mod overflow;
 mod space;
 mod split;
 #[cfg(test)]

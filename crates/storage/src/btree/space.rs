@@ -158,6 +158,10 @@ impl<'s> Release<'s> {
         }
         Change::new(&mut self.bitmap, self.id, ops)
     }
+    /// The bitmap page itself, for a record of another kind.
+    pub(crate) fn bitmap(&mut self) -> &mut PageWrite<'s> {
+        &mut self.bitmap
+    }
     /// Lets later allocations find the pages; call it when the record is applied.
     pub(crate) fn done(&self, store: &Store) {
         if let Some(lowest) = self.freed.first() {

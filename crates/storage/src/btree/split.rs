@@ -10,8 +10,9 @@
 //! parent is split first, as a record of its own, and the descent begins again.
 //!
 //! # Where to split
-//! So that both sides are about equally full with the new record counted in; but an insert behind all others, in a run of such
-//! inserts or at the end of the tree, moves nothing: loads in key order fill their pages.
+//! So that both sides are about equally full with the new record counted in; but where inserts come in key order (each one slot
+//! after the one before, or at the end of the tree) the page is divided there: such loads fill their pages, and at the end of
+//! a page nothing moves.
 //!
 //! # Crash
 //! After the record is durable the tree is whole, and the record that wanted the room may be missing: a leaf may be empty.
@@ -200,8 +201,9 @@ fn plan(view: &PageView<'_>, key: &[u8], bytes: usize) -> Result<Plan, Corruptio
 fn plan_leaf(view: &PageView<'_>, key: &[u8], bytes: usize) -> Result<Plan, Corruption> {
     let slots = view.slots();
     let (place, grows) = view.lower_bound(key)?;
-    let ascending =
-        place == slots && (header::last_insert(view.page()) == slots || view.right() == PageNo::NONE);
+    // The insert before this one went to the slot before: a run in key order, or the end of the tree.
+    let run = !grows && place > 0 && header::last_insert(view.page()) == place;
+    let at_end = !grows && place == slots && view.right() == PageNo::NONE;
     // The page as it will be: an item for each record, and one for the new record.
     let mut items = item_sizes(view)?;
     if grows {
@@ -209,7 +211,13 @@ fn plan_leaf(view: &PageView<'_>, key: &[u8], bytes: usize) -> Result<Plan, Corr
     } else {
         items.insert(place, bytes);
     }
-    let cut = if ascending { place } else { balanced_cut(&items) };
+    let cut = match (run || at_end, place * 2 >= slots) {
+        // The run leaves a full page behind and goes on in front of what follows it.
+        (true, true) => place,
+        // What follows the run leaves, and the run goes on here.
+        (true, false) => place + 1,
+        (false, _) => balanced_cut(&items),
+    };
     let on_new = place >= cut;
     // Items and slots differ by one behind the new record.
     let at = if grows || on_new { cut } else { cut - 1 };

@@ -1,6 +1,9 @@
 //! Trees on the real buffer pool and log, over a simulated disk.
 
+mod concurrent;
 mod model;
+mod redo;
+mod structure;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +49,12 @@ fn pool(disk: Arc<dyn Disk>, log: &Arc<Log>, frames: usize) -> Arc<BufferPool> {
 
 impl World {
     fn new(frames: usize) -> Self {
+        let world = Self::without_space(frames);
+        create_space(&world.store, SPACE).unwrap();
+        world
+    }
+    /// With a file for the space, and nothing in it.
+    fn without_space(frames: usize) -> Self {
         let sim = SimDisk::new(7);
         let config = LogConfig {
             ring_size: 1 << 22,
@@ -60,7 +69,6 @@ impl World {
         pool.create_space(SPACE).unwrap();
         let store = Store::new(pool, log);
         store.set_reexecute(true);
-        create_space(&store, SPACE).unwrap();
         Self { sim, store, config, first_frame }
     }
     fn clustered(&self) -> Tree {
