@@ -236,11 +236,8 @@ impl BufferPool {
 
     /// Frees the frame if its page is clean and nobody has it.
     fn evict(&self, lru: &mut Lru, no: FrameNo) -> bool {
-        if self.frames.get(no).is_dirty() {
-            return false;
-        }
         let Some(page) = self.frames.try_exclusive(no) else { return false };
-        // Again, now that nobody can change it.
+        // Asked under the latch: now nobody can change it.
         if page.frame().is_dirty() {
             return false;
         }

@@ -18,7 +18,8 @@
 
 use super::counters::bump;
 use super::evict::sort_for_writing;
-use super::frame::{FrameNo, IN_LRU};
+use super::frame::FrameNo;
+use super::state::IN_LRU;
 use super::{BufferPool, PoolError, page};
 use crate::doublewrite::{BATCH_MAX, BatchError, Doublewrite};
 use base::{Lsn, PAGE_SIZE, PageId, SpaceId};

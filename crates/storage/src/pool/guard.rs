@@ -2,8 +2,9 @@
 
 use super::BufferPool;
 use super::counters::bump;
-use super::frame::{DIRTY, Exclusive, Shared};
+use super::frame::{Exclusive, Shared};
 use super::page;
+use super::state::DIRTY;
 use base::{Lsn, PAGE_SIZE, PageId};
 use std::fmt;
 use std::ops::Deref;

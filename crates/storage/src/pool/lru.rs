@@ -15,7 +15,8 @@
 //! U2. A frame is OLD exactly if it lies at or behind `old`. Without an old part (`old` = none) no frame is OLD.
 //! U3. The old part exists exactly if the list has at least `old_len_min` frames; its length is the target +- TOLERANCE.
 
-use super::frame::{Frame, FrameNo, Frames, IN_LRU, NIL, OLD, PROMOTE};
+use super::frame::{Frame, FrameNo, Frames, NIL};
+use super::state::{IN_LRU, OLD, PROMOTE};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 

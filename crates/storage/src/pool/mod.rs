@@ -4,7 +4,7 @@
 //! page, and one atomic subtraction. Nothing else that is shared is written (L8).
 //!
 //! # Parts
-//! `frame` memory and descriptors, `latch`, `table` page id to frame, `lru` which pages stay, `evict` where free frames come
+//! `frame` memory and descriptors, `state` flags and rec_lsns, `latch`, `table` page id to frame, `lru` which pages stay, `evict` where free frames come
 //! from, `flush` how changes get to the files; beside them `space` (files), `doublewrite` (torn pages), `cleaner` (the thread).
 //!
 //! # Invariants
@@ -27,14 +27,15 @@ mod guard;
 mod latch;
 mod lru;
 pub(crate) mod page;
+mod state;
 mod table;
 #[cfg(test)]
 mod tests;
 
-/// What `latch` is built on; the model tests build it on shuttle's.
+/// What `latch` and `state` are built on; the model tests build it on shuttle's.
 mod sync {
     pub(super) use std::hint::spin_loop as spin_hint;
-    pub(super) use std::sync::atomic::{AtomicU32, Ordering};
+    pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     pub(super) use std::sync::{Condvar, Mutex};
     pub(super) const SPINS: u32 = 64;
 }
@@ -50,8 +51,9 @@ use counters::{Counting, bump};
 use env::{Caching, Clock, Disk};
 use evict::FreeFrames;
 use flush::Flusher;
-use frame::{Exclusive, Frames, IN_LRU};
+use frame::{Exclusive, Frames};
 use lru::{AccessClock, Lru};
+use state::IN_LRU;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;

@@ -2,9 +2,10 @@
 
 mod basics;
 mod crashes;
-#[cfg(feature = "shuttle")]
-mod latch_schedules;
+mod rec_lsns;
 mod replacement;
+#[cfg(feature = "shuttle")]
+mod schedules;
 mod threads;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::pool::evict::SweepLimit;
-use crate::pool::frame::{OLD, PROMOTE};
+use crate::pool::state::{OLD, PROMOTE};
 
 /// A pool whose pages 0..pages are in memory and clean, read once.
 fn warm(frames: usize, pages: u32, old_blocks_time_ms: u64) -> Rig {

@@ -1,7 +1,7 @@
-//! The latch under random schedules: `cargo test -p storage --features shuttle schedules`.
+//! Latch and rec_lsns under random schedules: `cargo test -p storage --features shuttle schedules`.
 
 mod sync {
-    pub(super) use shuttle::sync::atomic::{AtomicU32, Ordering};
+    pub(super) use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     pub(super) use shuttle::sync::{Condvar, Mutex};
     pub(super) use shuttle::thread::yield_now as spin_hint;
     pub(super) const SPINS: u32 = 1;
@@ -11,10 +11,16 @@ mod sync {
 #[path = "../latch.rs"]
 mod latch;
 
+#[expect(clippy::duplicate_mod, dead_code, reason = "compiled again over shuttle")]
+#[path = "../state.rs"]
+mod state;
+
+use base::Lsn;
 use latch::{Latch, WaitTable};
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use shuttle::thread;
+use state::State;
 
 /// A latch and what it must keep true: `inside` counts readers, -1 stands for a writer.
 struct Model {
@@ -142,4 +148,26 @@ fn schedules_with_downgrades() {
 #[test]
 fn schedules_where_a_downgrade_lets_waiting_readers_in() {
     explore(&[&[Model::downgrade_and_wait], &[Model::read_and_tell]]);
+}
+
+/// A checkpoint must not miss a value that moves back and forth, however the steps fall together.
+#[test]
+fn schedules_of_failing_flushes_beside_a_checkpoint() {
+    let run = || {
+        let state = Arc::new(State::default());
+        state.mark_dirty(Lsn(100));
+        let checkpoint = thread::spawn({
+            let state = state.clone();
+            move || assert_eq!(state.oldest_rec_lsn(), Some(Lsn(100)))
+        });
+        for lsn in [200, 300] {
+            state.start_flush();
+            state.mark_dirty(Lsn(lsn));
+            state.cancel_flush();
+        }
+        state.start_flush();
+        checkpoint.join().unwrap();
+    };
+    shuttle::check_random(run, 20_000);
+    shuttle::check_pct(run, 10_000, 4);
 }
