@@ -2,12 +2,19 @@
 //!
 //! `parse` reads one statement of a text that may hold several and says where the next one begins. The tree borrows
 //! from the text and from an `Arena`; parsing a point select takes a few hundred nanoseconds.
+//!
+//! Who decides what: the parser checks the grammar and nothing else. Names, types, sizes and privileges are the
+//! business of those who read the tree; statements that the server cannot run yet still parse.
 #![forbid(unsafe_code)]
 
 pub mod ast;
 mod error;
+mod keyword;
+mod lexer;
+mod parser;
 
 pub use error::ParseError;
+pub use parser::{MAX_HEIGHT, MAX_NESTING};
 
 /// Memory of syntax trees: reset it between statements.
 pub type Arena = bumpalo::Bump;
@@ -39,4 +46,19 @@ pub struct Parsed<'a> {
     pub end: usize,
     /// Where the text after `;` begins; `None` when nothing but space follows.
     pub next: Option<usize>,
+}
+
+/// The first statement of `sql`.
+pub fn parse<'a>(arena: &'a Arena, sql: &'a [u8], options: ParseOptions) -> Result<Parsed<'a>, ParseError> {
+    parse_at(arena, sql, 0, options)
+}
+
+/// The statement of `sql` that starts at byte `start` (`Parsed::next` of the one before). Lines count from there.
+pub fn parse_at<'a>(
+    arena: &'a Arena,
+    sql: &'a [u8],
+    start: usize,
+    options: ParseOptions,
+) -> Result<Parsed<'a>, ParseError> {
+    parser::parse_at(arena, sql, start, options)
 }

@@ -130,7 +130,6 @@ pub struct ColumnRef<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     Neg,
-    Plus,
     BitNot,
     /// `NOT x` and `!x`.
     Not,
@@ -268,7 +267,7 @@ pub struct DateAdd<'a> {
     pub subtract: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IntervalUnit {
     Microsecond,
     Second,

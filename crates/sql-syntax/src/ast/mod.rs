@@ -191,16 +191,10 @@ pub enum Statement<'a> {
     AlterRoutine(&'a AlterRoutine<'a>),
     DropRoutine(&'a DropRoutine<'a>),
     CreateTrigger(&'a CreateTrigger<'a>),
-    DropTrigger {
-        name: ObjectName<'a>,
-        if_exists: bool,
-    },
+    DropTrigger(&'a DropObject<'a>),
     CreateEvent(&'a CreateEvent<'a>),
     AlterEvent(&'a AlterEvent<'a>),
-    DropEvent {
-        name: ObjectName<'a>,
-        if_exists: bool,
-    },
+    DropEvent(&'a DropObject<'a>),
     CreatePackage(&'a CreatePackage<'a>),
     /// `BEGIN NOT ATOMIC ... END`, and IF, CASE, LOOP ... outside a routine.
     Compound(&'a ProgramStatement<'a>),

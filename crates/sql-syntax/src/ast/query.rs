@@ -167,7 +167,7 @@ pub enum TableRef<'a> {
     Table(&'a TableFactor<'a>),
     Derived(&'a Derived<'a>),
     Join(&'a Join<'a>),
-    /// `(a, b)` inside a join: a comma list.
+    /// `(a, b)` inside a join: a comma list, or one join in parentheses.
     List(&'a [TableRef<'a>]),
     JsonTable(&'a JsonTable<'a>),
 }
@@ -184,9 +184,7 @@ pub struct TableFactor<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Derived<'a> {
     pub query: &'a Query<'a>,
-    pub lateral: bool,
-    /// `None` only for a parenthesised query in a set operation of the old style.
-    pub alias: Option<Ident<'a>>,
+    pub alias: Ident<'a>,
     pub columns: &'a [Ident<'a>],
 }
 

@@ -1,0 +1,583 @@
+//! Recursive descent over the lexer's tokens, one token ahead.
+//!
+//! The parser never reads past a token that does not fit, so the current token at a failure is where MariaDB's
+//! message points too. Where the grammar needs more than one token, it lexes ahead on a copy of the lexer.
+//!
+//! Bounds: recursion is counted by `enter`/`leave` and limited to `MAX_NESTING`; the height of expression trees
+//! (long chains of `+` are high without being nested) is limited to `MAX_HEIGHT`. Nothing is parsed twice, look-ahead
+//! over parentheses stops at `MAX_NESTING`: time is linear in the length of the text.
+
+mod account;
+mod admin;
+mod alter;
+mod call;
+mod column;
+mod create;
+mod dml;
+mod expr;
+mod from;
+mod load;
+mod partition;
+mod primary;
+mod program;
+mod query;
+mod replication;
+mod routine;
+mod set;
+mod show;
+mod statement;
+mod table;
+
+use crate::ast::*;
+use crate::error::ParseError;
+use crate::keyword::Kw;
+use crate::lexer::{Lexer, Tok, Token, is_space};
+use crate::{Arena, ParseOptions, Parsed};
+use bumpalo::collections::Vec as ArenaVec;
+
+/// Statements and expressions inside one another.
+pub const MAX_NESTING: u32 = 200;
+/// Height of an expression tree.
+pub const MAX_HEIGHT: u32 = 1000;
+
+pub(crate) enum Fail {
+    /// At the current token.
+    Syntax,
+    TooDeep,
+    Other(u16, String),
+}
+
+pub(crate) type R<T> = Result<T, Fail>;
+
+/// Where to come back to after looking ahead.
+#[derive(Clone, Copy)]
+struct Mark<'a> {
+    lexer: Lexer<'a>,
+    token: Token,
+    prev_end: usize,
+    params: u32,
+}
+
+pub(crate) struct Parser<'a> {
+    arena: &'a Arena,
+    sql: &'a [u8],
+    options: ParseOptions,
+    lexer: Lexer<'a>,
+    token: Token,
+    /// End of the token before the current one.
+    prev_end: usize,
+    params: u32,
+    depth: u32,
+    /// Height of the highest expression completed inside the one being parsed.
+    height: u32,
+    /// Inside ON DUPLICATE KEY UPDATE, where `VALUES(a)` is a function.
+    on_duplicate: bool,
+    /// `SELECT a INTO @x FROM t`: until the query is complete.
+    into_before_from: Option<&'a SelectInto<'a>>,
+    /// Inside a stored program, where `;` separates statements.
+    in_program: bool,
+}
+
+pub(crate) fn parse_at<'a>(
+    arena: &'a Arena,
+    sql: &'a [u8],
+    start: usize,
+    options: ParseOptions,
+) -> Result<Parsed<'a>, ParseError> {
+    let mut lexer = Lexer::new(sql, start, options);
+    let token = lexer.next();
+    let mut parser = Parser {
+        arena,
+        sql,
+        options,
+        lexer,
+        token,
+        prev_end: start,
+        params: 0,
+        depth: 0,
+        height: 0,
+        on_duplicate: false,
+        into_before_from: None,
+        in_program: false,
+    };
+    match parser.whole() {
+        Ok(parsed) => Ok(parsed),
+        Err(Fail::Syntax) => Err(parser.syntax_error(start)),
+        Err(Fail::TooDeep) => Err(ParseError::TooDeep),
+        Err(Fail::Other(code, message)) => Err(ParseError::Other { code, message }),
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn whole(&mut self) -> R<Parsed<'a>> {
+        if self.token.tok == Tok::Eof || self.is(b';') {
+            return Err(Fail::Other(1065, String::new()));
+        }
+        let statement = self.statement()?;
+        let end = self.prev_end;
+        let next = match self.token.tok {
+            Tok::Eof => None,
+            Tok::Char(b';') => {
+                let after = self.token.end;
+                let blank = self.sql[after..].iter().all(|&b| is_space(b));
+                (!blank).then_some(after)
+            }
+            // A client may send the terminating zero of its string.
+            Tok::Char(0) if self.token.end == self.sql.len() => None,
+            _ => return Err(Fail::Syntax),
+        };
+        Ok(Parsed { statement, params: self.params, end, next })
+    }
+
+    /// MariaDB shows at most 80 bytes from the offending token on, and counts the lines before it.
+    fn syntax_error(&self, start: usize) -> ParseError {
+        let at = self.token.start;
+        let line = 1 + self.sql[start..at].iter().filter(|&&b| b == b'\n').count() as u32;
+        ParseError::Syntax { near: near_text(&self.sql[at..]), line }
+    }
+
+    // Tokens.
+
+    fn bump(&mut self) {
+        self.prev_end = self.token.end;
+        self.token = self.lexer.next();
+    }
+
+    /// The token after the current one.
+    fn peek(&self) -> Token {
+        let mut lexer = self.lexer;
+        lexer.next()
+    }
+
+    fn peek2(&self) -> (Token, Token) {
+        let mut lexer = self.lexer;
+        (lexer.next(), lexer.next())
+    }
+
+    fn mark(&self) -> Mark<'a> {
+        Mark { lexer: self.lexer, token: self.token, prev_end: self.prev_end, params: self.params }
+    }
+
+    fn rewind(&mut self, mark: Mark<'a>) {
+        (self.lexer, self.token, self.prev_end, self.params) =
+            (mark.lexer, mark.token, mark.prev_end, mark.params);
+    }
+
+    fn is(&self, b: u8) -> bool {
+        self.token.tok == Tok::Char(b)
+    }
+
+    fn eat(&mut self, b: u8) -> bool {
+        let found = self.is(b);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn expect(&mut self, b: u8) -> R<()> {
+        if self.eat(b) { Ok(()) } else { Err(Fail::Syntax) }
+    }
+
+    fn is_tok(&self, tok: Tok) -> bool {
+        self.token.tok == tok
+    }
+
+    fn eat_tok(&mut self, tok: Tok) -> bool {
+        let found = self.token.tok == tok;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn is_kw(&self, kw: Kw) -> bool {
+        self.token.kw == kw
+    }
+
+    fn is_any(&self, kws: &[Kw]) -> bool {
+        kws.contains(&self.token.kw)
+    }
+
+    fn eat_kw(&mut self, kw: Kw) -> bool {
+        let found = self.token.kw == kw;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// Both words or none.
+    fn eat_kws(&mut self, first: Kw, second: Kw) -> bool {
+        let found = self.token.kw == first && self.peek().kw == second;
+        if found {
+            self.bump();
+            self.bump();
+        }
+        found
+    }
+
+    fn expect_kw(&mut self, kw: Kw) -> R<()> {
+        if self.eat_kw(kw) { Ok(()) } else { Err(Fail::Syntax) }
+    }
+
+    /// Consumes the current token when it is one of `kws`.
+    fn one_of(&mut self, kws: &[Kw]) -> R<Kw> {
+        let kw = self.token.kw;
+        if kws.contains(&kw) {
+            self.bump();
+            Ok(kw)
+        } else {
+            Err(Fail::Syntax)
+        }
+    }
+
+    /// An optional `=`.
+    fn eat_equals(&mut self) -> bool {
+        self.eat(b'=')
+    }
+
+    fn expect_equals(&mut self) -> R<()> {
+        self.expect(b'=')
+    }
+
+    /// The word of the current token is `text`, though the grammar has no keyword for it.
+    fn is_word(&self, text: &str) -> bool {
+        self.token.tok == Tok::Word && self.token_text().eq_ignore_ascii_case(text.as_bytes())
+    }
+
+    fn token_text(&self) -> &'a [u8] {
+        &self.sql[self.token.start..self.token.end]
+    }
+
+    fn text_since(&self, start: usize) -> &'a [u8] {
+        &self.sql[start..self.prev_end.max(start)]
+    }
+
+    // Bounds.
+
+    fn enter(&mut self) -> R<()> {
+        self.depth += 1;
+        if self.depth > MAX_NESTING { Err(Fail::TooDeep) } else { Ok(()) }
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    // Arena.
+
+    fn alloc<T: Copy>(&self, value: T) -> &'a T {
+        self.arena.alloc(value)
+    }
+
+    fn vec<T>(&self) -> ArenaVec<'a, T> {
+        ArenaVec::new_in(self.arena)
+    }
+
+    /// `item, item, ...`, at least one.
+    fn comma_list<T: Copy>(&mut self, mut item: impl FnMut(&mut Self) -> R<T>) -> R<&'a [T]> {
+        let mut list = self.vec();
+        loop {
+            list.push(item(self)?);
+            if !self.eat(b',') {
+                return Ok(list.into_bump_slice());
+            }
+        }
+    }
+
+    /// `( item, ... )`
+    fn paren_list<T: Copy>(&mut self, item: impl FnMut(&mut Self) -> R<T>) -> R<&'a [T]> {
+        self.expect(b'(')?;
+        let list = self.comma_list(item)?;
+        self.expect(b')')?;
+        Ok(list)
+    }
+
+    /// `( [item, ...] )`
+    fn paren_list_or_empty<T: Copy>(&mut self, item: impl FnMut(&mut Self) -> R<T>) -> R<&'a [T]> {
+        self.expect(b'(')?;
+        if self.eat(b')') {
+            return Ok(&[]);
+        }
+        let list = self.comma_list(item)?;
+        self.expect(b')')?;
+        Ok(list)
+    }
+
+    // Names.
+
+    fn is_ident(&self) -> bool {
+        match self.token.tok {
+            Tok::Word => !self.token.kw.is_reserved(),
+            Tok::Quoted => true,
+            _ => false,
+        }
+    }
+
+    fn ident(&mut self) -> R<Ident<'a>> {
+        if !self.is_ident() {
+            return Err(Fail::Syntax);
+        }
+        self.name_token()
+    }
+
+    /// The current token as a name, reserved or not.
+    fn name_token(&mut self) -> R<Ident<'a>> {
+        let name = self.unquoted(self.token);
+        self.bump();
+        Ok(Ident(name))
+    }
+
+    /// Text of a word or quoted identifier.
+    fn unquoted(&self, token: Token) -> &'a [u8] {
+        let text = &self.sql[token.start..token.end];
+        match text.first() {
+            Some(&q @ (b'`' | b'"')) => {
+                let inner = &text[1..text.len() - 1];
+                if token.escaped { self.undouble(inner, q) } else { inner }
+            }
+            _ => text,
+        }
+    }
+
+    fn undouble(&self, text: &[u8], quote: u8) -> &'a [u8] {
+        let mut out = ArenaVec::with_capacity_in(text.len(), self.arena);
+        let mut bytes = text.iter();
+        while let Some(&b) = bytes.next() {
+            out.push(b);
+            if b == quote {
+                bytes.next();
+            }
+        }
+        out.into_bump_slice()
+    }
+
+    /// With the current token a `.`: the name after it, which may be any word.
+    fn name_after_dot(&mut self) -> R<Ident<'a>> {
+        match self.lexer.name_after_dot() {
+            Some(token) => {
+                self.prev_end = token.end;
+                self.token = self.lexer.next();
+                Ok(Ident(&self.sql[token.start..token.end]))
+            }
+            None => {
+                self.bump();
+                self.ident()
+            }
+        }
+    }
+
+    /// `[database.]name`
+    fn object_name(&mut self) -> R<ObjectName<'a>> {
+        if self.is(b'.') {
+            // ODBC's `.name`
+            return Ok(ObjectName { database: None, name: self.name_after_dot()? });
+        }
+        let first = self.ident()?;
+        if self.is(b'.') {
+            let name = self.name_after_dot()?;
+            return Ok(ObjectName { database: Some(first), name });
+        }
+        Ok(ObjectName { database: None, name: first })
+    }
+
+    fn object_names(&mut self) -> R<&'a [ObjectName<'a>]> {
+        self.comma_list(Self::object_name)
+    }
+
+    fn idents(&mut self) -> R<&'a [Ident<'a>]> {
+        self.comma_list(Self::ident)
+    }
+
+    /// `ident | 'text'`
+    fn ident_or_text(&mut self) -> R<Ident<'a>> {
+        if self.is_tok(Tok::String) {
+            return Ok(Ident(self.string()?));
+        }
+        self.ident()
+    }
+
+    /// A character set or collation name; BINARY and ASCII count.
+    fn charset_name(&mut self) -> R<Ident<'a>> {
+        if self.is_kw(Kw::BINARY) {
+            return self.name_token();
+        }
+        self.ident_or_text()
+    }
+
+    fn is_text_or_ident(&self) -> bool {
+        self.is_tok(Tok::String) || self.is_ident()
+    }
+
+    // Strings and numbers.
+
+    /// One string literal; adjacent ones are not joined.
+    fn string(&mut self) -> R<&'a [u8]> {
+        match self.token.tok {
+            Tok::String => {
+                let value = self.string_value(self.token);
+                self.bump();
+                Ok(value)
+            }
+            // MariaDB's TEXT_STRING_sys also takes a hexadecimal string in most of these places.
+            Tok::HexString => {
+                let value = self.hex_value(self.token);
+                self.bump();
+                Ok(value)
+            }
+            _ => Err(Fail::Syntax),
+        }
+    }
+
+    /// Value of a quoted string token, prefix and quotes removed.
+    fn string_value(&self, token: Token) -> &'a [u8] {
+        let text = &self.sql[token.start..token.end];
+        let open = usize::from(!matches!(text[0], b'\'' | b'"' | b'`'));
+        let quote = text[open];
+        let inner = &text[open + 1..text.len() - 1];
+        if !token.escaped {
+            return inner;
+        }
+        if quote == b'`' {
+            return self.undouble(inner, quote);
+        }
+        self.unescape(inner, quote)
+    }
+
+    fn unescape(&self, text: &[u8], quote: u8) -> &'a [u8] {
+        let backslash = !self.options.no_backslash_escapes;
+        let mut out = ArenaVec::with_capacity_in(text.len(), self.arena);
+        let mut i = 0;
+        while i < text.len() {
+            let b = text[i];
+            i += 1;
+            if b == quote {
+                i += 1;
+                out.push(b);
+            } else if b == b'\\' && backslash && i < text.len() {
+                let e = text[i];
+                i += 1;
+                match e {
+                    b'n' => out.push(b'\n'),
+                    b't' => out.push(b'\t'),
+                    b'r' => out.push(b'\r'),
+                    b'b' => out.push(8),
+                    b'0' => out.push(0),
+                    b'Z' => out.push(26),
+                    // Kept for LIKE.
+                    b'%' | b'_' => out.extend_from_slice(&[b'\\', e]),
+                    _ => out.push(e),
+                }
+            } else {
+                out.push(b);
+            }
+        }
+        out.into_bump_slice()
+    }
+
+    /// `x'4142'`, `0x414`
+    fn hex_value(&self, token: Token) -> &'a [u8] {
+        let digits = self.literal_digits(token);
+        let mut out = ArenaVec::with_capacity_in(digits.len().div_ceil(2), self.arena);
+        let nibble = |b: u8| (b as char).to_digit(16).unwrap_or(0) as u8;
+        let (odd, pairs) = digits.split_at(digits.len() % 2);
+        out.extend(odd.iter().map(|&b| nibble(b)));
+        out.extend(pairs.chunks_exact(2).map(|p| nibble(p[0]) << 4 | nibble(p[1])));
+        out.into_bump_slice()
+    }
+
+    /// `b'101'`, `0b101`: big endian, padded with zero bits in front.
+    fn bits_value(&self, token: Token) -> &'a [u8] {
+        let digits = self.literal_digits(token);
+        let mut out = ArenaVec::with_capacity_in(digits.len().div_ceil(8), self.arena);
+        let (first, rest) = digits.split_at(digits.len() % 8);
+        let byte = |bits: &[u8]| bits.iter().fold(0u8, |v, &b| v << 1 | (b & 1));
+        if !first.is_empty() {
+            out.push(byte(first));
+        }
+        out.extend(rest.chunks_exact(8).map(byte));
+        out.into_bump_slice()
+    }
+
+    fn literal_digits(&self, token: Token) -> &'a [u8] {
+        let text = &self.sql[token.start..token.end];
+        if text[1] == b'\'' { &text[2..text.len() - 1] } else { &text[2..] }
+    }
+
+    /// An unsigned number; a fraction is cut off where MariaDB does (`ulong_num`), overflow saturates.
+    fn number(&mut self) -> R<u64> {
+        let value = match self.token.tok {
+            Tok::Int | Tok::Decimal | Tok::Double => decimal_value(self.token_text()),
+            Tok::HexHybrid | Tok::HexString => {
+                self.hex_value(self.token).iter().fold(0u64, |v, &b| v << 8 | u64::from(b))
+            }
+            _ => return Err(Fail::Syntax),
+        };
+        self.bump();
+        Ok(value)
+    }
+
+    /// An integer literal only.
+    fn integer(&mut self) -> R<u64> {
+        if self.is_tok(Tok::Int) { self.number() } else { Err(Fail::Syntax) }
+    }
+
+    fn paren_integer(&mut self) -> R<u64> {
+        self.expect(b'(')?;
+        let n = self.integer()?;
+        self.expect(b')')?;
+        Ok(n)
+    }
+
+    fn optional_paren_integer(&mut self) -> R<Option<u64>> {
+        if self.is(b'(') { Ok(Some(self.paren_integer()?)) } else { Ok(None) }
+    }
+
+    fn if_exists(&mut self) -> R<bool> {
+        if self.is_kw(Kw::IF) && self.peek().kw == Kw::EXISTS {
+            self.bump();
+            self.bump();
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn if_not_exists(&mut self) -> R<bool> {
+        if self.is_kw(Kw::IF) && self.peek().kw == Kw::NOT {
+            self.bump();
+            self.bump();
+            self.expect_kw(Kw::EXISTS)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+fn decimal_value(text: &[u8]) -> u64 {
+    let mut value = 0u64;
+    for &b in text {
+        if !b.is_ascii_digit() {
+            break;
+        }
+        value = value.saturating_mul(10).saturating_add(u64::from(b - b'0'));
+    }
+    value
+}
+
+fn near_text(rest: &[u8]) -> Vec<u8> {
+    const SHOWN: usize = 80;
+    let end = rest.iter().position(|&b| b == 0).unwrap_or(rest.len());
+    let rest = &rest[..end];
+    if rest.len() <= SHOWN {
+        return rest.to_vec();
+    }
+    let mut cut = SHOWN - 3;
+    // Not within a character.
+    while cut > 0 && rest[cut] & 0xc0 == 0x80 {
+        cut -= 1;
+    }
+    let mut text = rest[..cut].to_vec();
+    text.extend_from_slice(b"...");
+    text
+}
