@@ -173,7 +173,6 @@ impl<'a> Planner<'a> {
         let arg = self.expr(arg, clause)?;
         let ty = arg.ty;
         Ok(match op {
-            ast::UnaryOp::Plus => arg,
             ast::UnaryOp::Neg => {
                 let ty = match ty.field {
                     f if f.is_integer() => ExprType { length: ty.length + 1, ..ExprType::bigint() },

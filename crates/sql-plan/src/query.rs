@@ -393,10 +393,7 @@ impl<'a> Planner<'a> {
         match table {
             ast::TableRef::Table(factor) => self.table_factor(factor, join),
             ast::TableRef::Derived(derived) => {
-                if derived.lateral {
-                    return Err(SqlError::not_supported("LATERAL"));
-                }
-                let alias = derived.alias.map(|a| a.text().into_owned()).unwrap_or_default();
+                let alias = derived.alias.text().into_owned();
                 let plan = self.detached_query(derived.query)?;
                 self.add_derived(plan, alias, derived.columns, join)
             }
