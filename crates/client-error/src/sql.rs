@@ -260,6 +260,7 @@ fn engine(error: &SqlError) -> ClientError {
             ClientError::new(1712, b"HY000", format!("Index for table '{table}' is corrupt; {detail}"))
         }
         OutOfMemory => ClientError::new(1037, b"HY001", "Out of memory; restart server and try again"),
+        StalePlan => ClientError::new(1615, b"HY000", "Prepared statement needs to be re-prepared"),
         Other { errno, state, text } => ClientError::new(*errno, state, text.clone()),
         other => ClientError::new(1105, b"HY000", format!("Unknown error: {other:?}")),
     }

@@ -1,8 +1,32 @@
 //! Runs plans.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `run`, `context`, `sink`, `outcome` | the doors: [`run`], what it runs in, where rows go, what it did |
+//! | `exec` | the state of one running statement |
+//! | `join`, `keys` | nested loops, hash joins, key ranges |
+//! | `select`, `group`, `subquery` | query blocks |
+//! | `insert`, `update`, `store`, `row` | changes of rows |
 #![forbid(unsafe_code)]
 
+mod auto;
+mod context;
+mod errors;
+mod exec;
+mod group;
+mod insert;
+mod join;
+mod keys;
 mod outcome;
+mod row;
+mod run;
+mod select;
 mod sink;
+mod store;
+mod subquery;
+mod update;
 
+pub use context::{ExecContext, ExecSettings, SessionState, Workspace, lock_tables, mdl_error};
 pub use outcome::Outcome;
+pub use run::{ends_transaction, evaluate, run};
 pub use sink::{RowSink, SinkClosed};

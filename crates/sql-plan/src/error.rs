@@ -205,6 +205,8 @@ pub enum SqlError {
         detail: String,
     },
     OutOfMemory,
+    /// The plan was made for an older version of a table: plan again. A client sees it only if that fails repeatedly.
+    StalePlan,
     /// Notes.
     NoSuchTableNote(String),
     /// A number, a state and a text made elsewhere (SIGNAL, functions of other crates).

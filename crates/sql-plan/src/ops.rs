@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use charset::Collation;
-use types::{Context, Str, Value, ValueError};
+use row_format::ColumnType;
+use types::number::Integer;
+use types::{Context, Decimal, Str, TypeName, Value, ValueError, Warning};
 
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{ArithOp, CastTo, CompareAs, Expr};
@@ -22,62 +24,278 @@ pub fn arith(op: ArithOp, left: &Value, right: &Value, cx: &mut Context) -> SqlR
             return Ok(Value::Int(v));
         }
     }
-    let _ = cx;
-    Err(SqlError::not_supported("this arithmetic"))
+    let result = match op {
+        ArithOp::Add => types::ops::add(left, right, cx),
+        ArithOp::Sub => types::ops::sub(left, right, cx),
+        ArithOp::Mul => types::ops::mul(left, right, cx),
+        ArithOp::Div => types::ops::div(left, right, cx),
+        ArithOp::IntDiv => types::ops::int_div(left, right, cx),
+        ArithOp::Mod => types::ops::rem(left, right, cx),
+        ArithOp::BitAnd => return Ok(bits(left, right, cx, |a, b| a & b)),
+        ArithOp::BitOr => return Ok(bits(left, right, cx, |a, b| a | b)),
+        ArithOp::BitXor => return Ok(bits(left, right, cx, |a, b| a ^ b)),
+        ArithOp::ShiftLeft => return Ok(bits(left, right, cx, |a, b| if b < 64 { a << b } else { 0 })),
+        ArithOp::ShiftRight => return Ok(bits(left, right, cx, |a, b| if b < 64 { a >> b } else { 0 })),
+    };
+    result.map_err(value_error)
 }
 
-pub fn negate(value: &Value, _cx: &mut Context) -> SqlResult<Value> {
-    match value {
-        Value::Null => Ok(Value::Null),
-        Value::Int(v) if *v != i64::MIN => Ok(Value::Int(-v)),
-        _ => Err(SqlError::not_supported("this negation")),
+fn bits(left: &Value, right: &Value, cx: &mut Context, op: fn(u64, u64) -> u64) -> Value {
+    if left.is_null() || right.is_null() {
+        return Value::Null;
     }
+    Value::UInt(op(to_bits(left, cx), to_bits(right, cx)))
 }
 
-pub fn to_bits(value: &Value, _cx: &mut Context) -> u64 {
-    match value {
-        Value::Int(v) => *v as u64,
-        Value::UInt(v) => *v,
-        _ => 0,
+pub fn negate(value: &Value, cx: &mut Context) -> SqlResult<Value> {
+    types::ops::neg(value, cx).map_err(value_error)
+}
+
+/// The 64 bits of an integer of either sign.
+pub fn to_bits(value: &Value, cx: &mut Context) -> u64 {
+    match value.to_integer(cx) {
+        Some(Integer::Signed(v)) => v as u64,
+        Some(Integer::Unsigned(v)) => v,
+        None => 0,
     }
 }
 
 /// Order of two values that are not NULL.
-pub fn compare(how: CompareAs, left: &Value, right: &Value, _cx: &mut Context) -> SqlResult<Ordering> {
-    match (how, left, right) {
-        (CompareAs::Text(c) | CompareAs::Any(c), Value::Str(a), Value::Str(b)) => Ok(a.compare(b, c)),
-        _ => Err(SqlError::not_supported("this comparison")),
+pub fn compare(how: CompareAs, left: &Value, right: &Value, cx: &mut Context) -> SqlResult<Ordering> {
+    let order = match (how, left, right) {
+        (CompareAs::Text(c) | CompareAs::Any(c), Value::Str(a), Value::Str(b))
+            if a.charset() == b.charset() =>
+        {
+            Some(a.compare(b, c))
+        }
+        (CompareAs::Text(c), ..) => types::compare_as(types::CompareAs::Str, left, right, c, cx),
+        (CompareAs::Decimal, ..) => {
+            types::compare_as(types::CompareAs::Decimal, left, right, Collation::BINARY, cx)
+        }
+        (CompareAs::Double, ..) => {
+            types::compare_as(types::CompareAs::Double, left, right, Collation::BINARY, cx)
+        }
+        (CompareAs::Int, ..) => types::compare_as(types::CompareAs::Int, left, right, Collation::BINARY, cx),
+        (CompareAs::Temporal, ..) => types::compare(left, right, Collation::BINARY, cx),
+        (CompareAs::Any(c), ..) => types::compare(left, right, c, cx),
+    };
+    // A side that is no date at all sorts first and equals nothing that is one.
+    Ok(order.unwrap_or(Ordering::Less))
+}
+
+pub fn is_true(value: &Value, cx: &mut Context) -> bool {
+    value.to_bool(cx).unwrap_or(false)
+}
+
+/// CAST, and the planner's own conversions.
+pub fn cast(value: &Value, to: CastTo, cx: &mut Context) -> SqlResult<Value> {
+    if value.is_null() {
+        return Ok(Value::Null);
     }
+    Ok(match to {
+        CastTo::Signed => match value.to_integer(cx) {
+            Some(Integer::Signed(v)) => Value::Int(v),
+            Some(Integer::Unsigned(v)) => {
+                cx.warn(Warning::CastToSigned);
+                Value::Int(v as i64)
+            }
+            None => Value::Null,
+        },
+        CastTo::Unsigned => match value.to_integer(cx) {
+            Some(Integer::Signed(v)) => {
+                if v < 0 {
+                    cx.warn(Warning::CastToUnsigned);
+                }
+                Value::UInt(v as u64)
+            }
+            Some(Integer::Unsigned(v)) => Value::UInt(v),
+            None => Value::Null,
+        },
+        CastTo::Double => value.to_f64(cx).map_or(Value::Null, Value::Double),
+        CastTo::Float => value.to_f64(cx).map_or(Value::Null, |v| Value::Float(v as f32)),
+        CastTo::Decimal { precision, scale } => match value.to_decimal(cx) {
+            None => Value::Null,
+            Some(d) => d
+                .fit(precision, scale)
+                .unwrap_or_else(|limit| {
+                    cx.warn(Warning::OutOfRange);
+                    limit
+                })
+                .into(),
+        },
+        CastTo::Char { length, collation } => Value::Str(cut(to_text(value, collation, cx), length, cx)),
+        CastTo::Date => value.to_date(cx).map_or(Value::Null, Value::Date),
+        CastTo::Time { fsp } => value.to_time(cx).map_or(Value::Null, |t| Value::Time(t.with_fsp(fsp))),
+        CastTo::DateTime { fsp } => {
+            value.to_datetime(cx).map_or(Value::Null, |t| Value::DateTime(t.with_fsp(fsp)))
+        }
+        CastTo::Year => value.to_i64(cx).map_or(Value::Null, |y| Value::Year(y.clamp(0, 2155) as u16)),
+    })
 }
 
-pub fn is_true(value: &Value, _cx: &mut Context) -> bool {
-    match value {
-        Value::Int(v) => *v != 0,
-        Value::UInt(v) => *v != 0,
-        Value::Double(v) => *v != 0.0,
-        _ => false,
+fn cut(s: Str, length: Option<u32>, cx: &mut Context) -> Str {
+    let Some(length) = length else { return s };
+    let charset = s.charset();
+    let end = charset.char_offset(s.bytes(), length as usize);
+    if end >= s.len() {
+        return s;
     }
+    let text = s.to_utf8_lossy();
+    cx.warn(Warning::TruncatedWrongValue { as_type: TypeName::Str, text });
+    Str::new(&s.bytes()[..end], s.collation())
 }
 
-pub fn cast(_value: &Value, _to: CastTo, _cx: &mut Context) -> SqlResult<Value> {
-    Err(SqlError::not_supported("CAST"))
-}
-
-pub fn to_text(value: &Value, collation: Collation, _cx: &mut Context) -> Str {
+/// The value as text in the character set of `collation`; NULL becomes the empty string.
+pub fn to_text(value: &Value, collation: Collation, cx: &Context) -> Str {
     match value {
+        Value::Str(s) if s.charset() == collation.charset() => s.clone().with_collation(collation),
         Value::Str(s) => s.convert(collation),
-        Value::Int(v) => Str::new(v.to_string().as_bytes(), collation),
-        Value::UInt(v) => Str::new(v.to_string().as_bytes(), collation),
-        _ => Str::new(b"", collation),
+        other => {
+            let mut out = Vec::new();
+            other.write_text(cx, &mut out);
+            Str::new(&out, collation)
+        }
     }
 }
 
+/// A decimal literal.
 pub fn parse_decimal(text: &[u8]) -> Value {
-    Value::str(text, Collation::BINARY)
+    Decimal::parse(text).value.into()
 }
 
-pub fn text_to_temporal(_value: &Value, _field: FieldType, _cx: &mut Context) -> Option<Value> {
-    None
+/// A text constant as a value of the temporal type it is compared with.
+pub fn text_to_temporal(value: &Value, field: FieldType, cx: &mut Context) -> Option<Value> {
+    match field {
+        FieldType::Time => value.to_time(cx).map(Value::Time),
+        // A DATE compared with a text that has a time of day keeps the time.
+        FieldType::Date => value.to_datetime(cx).map(|d| {
+            if d.hour == 0 && d.minute == 0 && d.second == 0 && d.micros == 0 {
+                Value::Date(d.date)
+            } else {
+                Value::DateTime(d)
+            }
+        }),
+        FieldType::DateTime | FieldType::Timestamp => value.to_datetime(cx).map(Value::DateTime),
+        _ => None,
+    }
+}
+
+/// A number, or a text that is a number from end to end.
+pub fn plain_number(value: &Value, cx: &mut Context) -> Option<f64> {
+    let before = cx.warning_count;
+    let number = value.to_f64(cx);
+    if cx.warning_count != before {
+        cx.warning_count = before;
+        cx.warnings.truncate(before as usize);
+        return None;
+    }
+    number
+}
+
+/// The value as one of the column's type, if that changes nothing about how it compares.
+pub fn exact(ty: &ColumnType, value: &Value, cx: &mut Context) -> Option<Value> {
+    match ty {
+        ColumnType::Decimal { precision, scale, .. } => match value {
+            Value::Int(_) | Value::UInt(_) | Value::Decimal(_) => {
+                let d = value.to_decimal(cx)?;
+                let fitted = d.fit(*precision, *scale).ok()?;
+                fitted.compare(&d).is_eq().then(|| fitted.into())
+            }
+            _ => None,
+        },
+        ColumnType::Double { .. } => match value {
+            Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
+                value.to_f64(cx).map(Value::Double)
+            }
+            _ => None,
+        },
+        ColumnType::Date => match value {
+            Value::Date(_) => Some(value.clone()),
+            Value::DateTime(d) if d.hour == 0 && d.minute == 0 && d.second == 0 && d.micros == 0 => {
+                Some(Value::Date(d.date))
+            }
+            Value::Str(_) => {
+                let found = quiet(cx, |cx| value.to_datetime(cx))?;
+                exact(ty, &Value::DateTime(found), cx)
+            }
+            _ => None,
+        },
+        ColumnType::DateTime { fsp } => {
+            let found = match value {
+                Value::Date(_) | Value::DateTime(_) | Value::Str(_) => quiet(cx, |cx| value.to_datetime(cx))?,
+                _ => return None,
+            };
+            let fitted = found.with_fsp(*fsp);
+            (fitted.micros == found.micros && fitted.second == found.second)
+                .then_some(Value::DateTime(fitted))
+        }
+        _ => None,
+    }
+}
+
+/// Runs a conversion; one that warns gives nothing and leaves no warning.
+fn quiet<T>(cx: &mut Context, convert: impl FnOnce(&mut Context) -> Option<T>) -> Option<T> {
+    let (count, kept) = (cx.warning_count, cx.warnings.len());
+    let found = convert(cx);
+    if cx.warning_count != count {
+        cx.warning_count = count;
+        cx.warnings.truncate(kept);
+        return None;
+    }
+    found
+}
+
+/// Appends bytes that are equal for values that compare equal: for grouping, DISTINCT, hash joins and UNION.
+pub fn hash_key(value: &Value, compare: CompareAs, cx: &mut Context, out: &mut Vec<u8>) {
+    match (value, compare) {
+        (Value::Null, _) => out.push(0),
+        (Value::Int(v), _) => {
+            out.push(1);
+            out.extend_from_slice(&i128::from(*v).to_be_bytes());
+        }
+        (Value::UInt(v), _) => {
+            out.push(1);
+            out.extend_from_slice(&i128::from(*v).to_be_bytes());
+        }
+        (Value::Str(s), CompareAs::Text(c) | CompareAs::Any(c)) => {
+            out.push(2);
+            if s.charset() == c.charset() || c.is_binary() {
+                c.sort_key(s.bytes(), out);
+            } else {
+                c.sort_key(s.convert(c).bytes(), out);
+            }
+        }
+        (Value::Str(s), _) => {
+            out.push(2);
+            s.collation().sort_key(s.bytes(), out);
+        }
+        (Value::Float(_) | Value::Double(_), _) => {
+            let v = value.to_f64(cx).unwrap_or(0.0);
+            out.push(3);
+            out.extend_from_slice(&(if v == 0.0 { 0.0 } else { v }).to_be_bytes());
+        }
+        (Value::Decimal(d), _) => {
+            // Trailing zeros do not make another number.
+            let mut text = Vec::new();
+            d.write(&mut text);
+            if text.contains(&b'.') {
+                while text.ends_with(b"0") {
+                    text.pop();
+                }
+            }
+            if text.ends_with(b".") {
+                text.pop();
+            }
+            out.push(4);
+            out.extend_from_slice(&text);
+            out.push(0);
+        }
+        (other, _) => {
+            out.push(5);
+            other.write_text(cx, out);
+            out.push(0);
+        }
+    }
 }
 
 /// An error of the value library as one of ours; the expression's text is filled in by [`name_expression`].
@@ -86,12 +304,69 @@ pub fn value_error(error: ValueError) -> SqlError {
         ValueError::OutOfRange { type_name } => {
             SqlError::ValueOutOfRange { kind: type_name.to_owned(), expression: String::new() }
         }
+        ValueError::IllegalMix { operation } => SqlError::Other {
+            errno: 1267,
+            state: *b"HY000",
+            text: format!("Illegal mix of collations for operation '{operation}'"),
+        },
         ValueError::WrongArgCount { function } => SqlError::WrongParameterCount(function),
+        ValueError::IllegalType { type_name, operation } => SqlError::Other {
+            errno: 4079,
+            state: *b"HY000",
+            text: format!("Illegal parameter data type {type_name} for operation '{operation}'"),
+        },
         ValueError::WrongArguments { function } => SqlError::WrongArguments(function.to_owned()),
+        ValueError::Strict(warning) => warning_of(&warning),
         ValueError::DivisionByZero => SqlError::DivisionByZero,
+        ValueError::Regexp { text } => {
+            SqlError::Other { errno: 1139, state: *b"42000", text: format!("Regex error '{text}'") }
+        }
         ValueError::Interrupted => SqlError::Interrupted,
         ValueError::NotSupported { what } => SqlError::NotSupported(what),
-        other => SqlError::Other { errno: 1105, state: *b"HY000", text: format!("{other:?}") },
+    }
+}
+
+/// A warning of the value library as a condition.
+pub fn warning_of(warning: &Warning) -> SqlError {
+    let other = |errno: u16, text: String| SqlError::Other { errno, state: *b"22007", text };
+    match warning {
+        Warning::TruncatedWrongValue { as_type: TypeName::Str, text } => {
+            other(1292, format!("Truncated incorrect CHAR({}) value: '{text}'", 0))
+        }
+        Warning::TruncatedWrongValue { as_type, text } => {
+            SqlError::TruncatedValue { kind: as_type.text().to_owned(), value: text.clone() }
+        }
+        Warning::IncorrectValue { as_type, text } | Warning::IncorrectForColumn { as_type, text } => {
+            other(1292, format!("Incorrect {} value: '{text}'", as_type.text()))
+        }
+        Warning::Truncated | Warning::TooLong => other(1265, "Data truncated for column".into()),
+        Warning::OutOfRange => other(1264, "Out of range value".into()),
+        Warning::NullToNotNull => other(1048, "Column cannot be null".into()),
+        Warning::DivisionByZero => SqlError::DivisionByZero,
+        Warning::DatetimeOverflow { function } => {
+            other(1441, format!("Datetime function: {function} field overflow"))
+        }
+        Warning::InvalidString { charset, text } => {
+            other(1300, format!("Invalid {} character string: '{text}'", charset.name()))
+        }
+        Warning::ResultTooLarge { function, limit } => other(
+            1301,
+            format!("Result of {function}() was larger than max_allowed_packet ({limit}) - truncated"),
+        ),
+        Warning::GroupConcatCut { row } => SqlError::GroupConcatCut { row: *row },
+        Warning::CastOverflow { text, as_type } => {
+            other(1916, format!("Got overflow when casting '{text}' to {as_type}. Value truncated"))
+        }
+        Warning::CastToSigned => other(
+            1105,
+            "Cast to signed converted positive out-of-range integer to its negative complement".into(),
+        ),
+        Warning::CastToUnsigned => {
+            other(1105, "Cast to unsigned converted negative integer to its positive complement".into())
+        }
+        Warning::WrongForFunction { what, text, function } => {
+            other(1411, format!("Incorrect {what} value: '{text}' for function {function}"))
+        }
     }
 }
 

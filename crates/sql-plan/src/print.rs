@@ -32,8 +32,8 @@ fn constant(value: &Value) -> String {
         Value::Null => "NULL".to_owned(),
         Value::Str(s) => format!("'{}'", s.to_utf8_lossy()),
         other => {
-            let mut cx = types::Context::default();
-            ops::to_text(other, charset::Collation::UTF8MB4_BIN, &mut cx).to_utf8_lossy()
+            let cx = types::Context::default();
+            ops::to_text(other, charset::Collation::UTF8MB4_BIN, &cx).to_utf8_lossy()
         }
     }
 }

@@ -99,7 +99,7 @@ pub fn of_value(value: &Value) -> ExprType {
             ExprType { length: digits, ..ExprType::bigint().unsigned() }
         }
         Value::Float(_) | Value::Double(_) => ExprType::double(),
-        Value::Decimal(d) => ExprType::decimal(30, d.scale()),
+        Value::Decimal(d) => ExprType::decimal(d.int_digits().max(1) + u32::from(d.scale()), d.scale()),
         Value::Str(s) => {
             let chars = s.charset().char_count(s.bytes()) as u32;
             ExprType::text(chars, s.collation(), Coercibility::Coercible)

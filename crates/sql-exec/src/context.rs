@@ -1,0 +1,145 @@
+//! What a statement runs in: the session's transaction, locks, settings and memory.
+
+use std::time::Duration;
+
+use base::Corruption;
+use catalog::Snapshot;
+use catalog::mdl::{MdlContext, MdlError, MdlMode};
+use row_format::RowLayout;
+use sql_plan::error::{SqlError, SqlResult, Warnings};
+use sql_plan::expr::SessionValue;
+use sql_plan::plan::Plan;
+use std::sync::Arc;
+use storage::row::RowBuf;
+use storage::trx::Trx;
+use types::{Context, Value};
+
+/// What expressions ask of the session.
+pub trait SessionState {
+    /// `@name`, by lower case name; NULL when it was never set.
+    fn user_variable(&self, name: &str) -> Value;
+    fn set_user_variable(&mut self, name: &str, value: &Value);
+    fn system_variable(&self, name: &str, global: bool) -> Option<Value>;
+    /// DATABASE(), LAST_INSERT_ID(n) and the like.
+    fn session_value(&mut self, which: SessionValue, args: &[Value]) -> Value;
+    /// Rows of a virtual table (information_schema, performance_schema), one `Vec` a row.
+    fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>>;
+    /// True when the session was killed or its statement interrupted.
+    fn interrupted(&self) -> bool;
+}
+
+/// Settings of the session that executing needs.
+#[derive(Debug, Clone, Copy)]
+pub struct ExecSettings {
+    /// lock_wait_timeout, for metadata locks.
+    pub lock_wait_timeout: Duration,
+    /// Plain reads lock shared: SERIALIZABLE inside a transaction.
+    pub locking_reads: bool,
+    /// CLIENT_FOUND_ROWS: UPDATE counts the rows it found.
+    pub found_rows: bool,
+    pub auto_increment_increment: u64,
+    pub auto_increment_offset: u64,
+    /// `SET insert_id`; 0 = none.
+    pub next_insert_id: u64,
+    pub group_concat_max_len: u64,
+    /// sql_select_limit.
+    pub select_limit: u64,
+    pub no_auto_value_on_zero: bool,
+}
+
+impl Default for ExecSettings {
+    fn default() -> Self {
+        Self {
+            lock_wait_timeout: Duration::from_secs(86_400),
+            locking_reads: false,
+            found_rows: false,
+            auto_increment_increment: 1,
+            auto_increment_offset: 1,
+            next_insert_id: 0,
+            group_concat_max_len: 1 << 20,
+            select_limit: u64::MAX,
+            no_auto_value_on_zero: false,
+        }
+    }
+}
+
+/// Everything a plan needs to run.
+pub struct ExecContext<'a> {
+    pub trx: &'a mut Trx,
+    /// sql_mode, time zone, NOW(), and the value library's warnings.
+    pub values: &'a mut Context,
+    pub warnings: &'a mut Warnings,
+    pub session: &'a mut dyn SessionState,
+    pub settings: ExecSettings,
+    pub workspace: &'a mut Workspace,
+}
+
+/// Memory that is kept between statements of a session.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    pub(crate) slots: Vec<SlotRow>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// The current row of a slot.
+#[derive(Debug, Default)]
+pub(crate) struct SlotRow {
+    pub(crate) state: SlotState,
+    /// Row buffers are kept when the slot is reused.
+    pub(crate) buf: RowBuf,
+    pub(crate) layout: Option<Arc<RowLayout>>,
+    pub(crate) values: Vec<Value>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotState {
+    /// All columns are NULL: no row, or the NULL row of an outer join.
+    #[default]
+    Null,
+    /// `buf.body` under `layout`.
+    Packed,
+    Values,
+}
+
+impl SlotRow {
+    pub(crate) fn column(&self, i: usize) -> Result<Value, Corruption> {
+        match self.state {
+            SlotState::Null => Ok(Value::Null),
+            SlotState::Values => Ok(self.values.get(i).cloned().unwrap_or_default()),
+            SlotState::Packed => match &self.layout {
+                Some(layout) => row_format::RowView::new(layout, &self.buf.body)?.value(i),
+                None => Ok(Value::Null),
+            },
+        }
+    }
+}
+
+/// Takes the shared metadata locks of a plan's tables and checks that the plan is still good for them.
+///
+/// # Errors
+/// `StalePlan`: a table has changed since planning; plan again. The locks stay until the transaction's end.
+pub fn lock_tables(
+    plan: &Plan,
+    catalog: &dyn Fn() -> Arc<Snapshot>,
+    mdl: &mut MdlContext,
+    timeout: Duration,
+) -> SqlResult<()> {
+    for table in &plan.tables {
+        mdl.lock(&table.lock, MdlMode::Shared, timeout).map_err(mdl_error)?;
+    }
+    let now = catalog();
+    if now.version != plan.catalog_version && !plan.tables.iter().all(|t| now.is_current(t)) {
+        return Err(SqlError::StalePlan);
+    }
+    Ok(())
+}
+
+/// A metadata lock that was not given, as a statement's error.
+pub fn mdl_error(error: MdlError) -> SqlError {
+    match error {
+        MdlError::Deadlock => SqlError::Deadlock,
+        MdlError::Timeout => SqlError::LockWaitTimeout,
+        MdlError::Interrupted => SqlError::Interrupted,
+    }
+}

@@ -1,0 +1,161 @@
+//! The state of one running statement, and the environment of its expressions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::eval::Env;
+use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
+use sql_plan::plan::Plan;
+use storage::row::{ReadMode, RowError, Strength, WaitMode};
+use types::{Context, Value};
+
+use crate::context::{ExecContext, SlotState};
+use crate::errors;
+use crate::join::HashTable;
+
+/// Whether to go on with the next row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    Stop,
+}
+
+/// Rows between two looks at the kill flag.
+const INTERRUPT_EVERY: u32 = 1024;
+
+/// One execution of one plan.
+pub(crate) struct Exec<'c, 'p> {
+    pub(crate) cx: &'c mut ExecContext<'p>,
+    pub(crate) params: &'c [Value],
+    pub(crate) subqueries: Vec<Option<CachedSubquery>>,
+    /// Rows of derived and virtual tables, by slot.
+    pub(crate) derived: HashMap<Slot, Arc<Vec<Vec<Value>>>>,
+    pub(crate) hashes: HashMap<Slot, Arc<HashTable>>,
+    /// The row an INSERT is about to write, for VALUES(col).
+    pub(crate) insert_row: Vec<Value>,
+    rows_until_check: u32,
+}
+
+/// The remembered result of an uncorrelated subquery.
+#[derive(Debug, Clone)]
+pub(crate) enum CachedSubquery {
+    Value(Value),
+    /// Rows of the right side of IN and of quantified comparisons.
+    Rows(Arc<Vec<Vec<Value>>>),
+}
+
+impl<'c, 'p> Exec<'c, 'p> {
+    pub(crate) fn new(plan: &Plan, params: &'c [Value], cx: &'c mut ExecContext<'p>) -> Self {
+        let slots = &mut cx.workspace.slots;
+        if slots.len() < usize::from(plan.slots) {
+            slots.resize_with(usize::from(plan.slots), Default::default);
+        }
+        for slot in &mut slots[..usize::from(plan.slots)] {
+            slot.state = SlotState::Null;
+        }
+        Self {
+            cx,
+            params,
+            subqueries: vec![None; usize::from(plan.subqueries)],
+            derived: HashMap::new(),
+            hashes: HashMap::new(),
+            insert_row: Vec::new(),
+            rows_until_check: INTERRUPT_EVERY,
+        }
+    }
+
+    /// Called for each row that is looked at: looks at the kill flag now and then.
+    pub(crate) fn count_row(&mut self) -> SqlResult<()> {
+        self.rows_until_check -= 1;
+        if self.rows_until_check == 0 {
+            self.rows_until_check = INTERRUPT_EVERY;
+            if self.cx.session.interrupted() {
+                return Err(SqlError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_values(&mut self, slot: Slot, values: Vec<Value>) {
+        let row = &mut self.cx.workspace.slots[usize::from(slot)];
+        row.values = values;
+        row.state = SlotState::Values;
+    }
+
+    pub(crate) fn set_null(&mut self, slot: Slot) {
+        self.cx.workspace.slots[usize::from(slot)].state = SlotState::Null;
+    }
+
+    /// Evaluates an optional condition: absent is true.
+    pub(crate) fn passes(&mut self, condition: Option<&Expr>) -> SqlResult<bool> {
+        match condition {
+            None => Ok(true),
+            Some(e) => Ok(e.eval_truth(self)? == Some(true)),
+        }
+    }
+
+    pub(crate) fn row_error(&self, error: RowError, table: &TableHandle, body: Option<&[u8]>) -> SqlError {
+        errors::row_error(error, table, body, self.cx.values)
+    }
+
+    /// The mode of a read that the plan asks to lock, or the session's for plain reads.
+    pub(crate) fn read_mode(
+        &self,
+        lock: Option<(sql_plan::plan::LockMode, sql_plan::plan::LockWaitPolicy)>,
+    ) -> ReadMode {
+        use sql_plan::plan::{LockMode, LockWaitPolicy};
+        match lock {
+            None if self.cx.settings.locking_reads => {
+                ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait }
+            }
+            None => ReadMode::Consistent,
+            Some((mode, wait)) => ReadMode::Locking {
+                strength: match mode {
+                    LockMode::Shared => Strength::Shared,
+                    LockMode::Exclusive => Strength::Exclusive,
+                },
+                wait: match wait {
+                    LockWaitPolicy::Default | LockWaitPolicy::Seconds(1..) => WaitMode::Wait,
+                    LockWaitPolicy::NoWait | LockWaitPolicy::Seconds(0) => WaitMode::NoWait,
+                    LockWaitPolicy::SkipLocked => WaitMode::SkipLocked,
+                },
+            },
+        }
+    }
+}
+
+impl Env for Exec<'_, '_> {
+    fn column(&mut self, column: ColumnRef) -> SqlResult<Value> {
+        let slot = &self.cx.workspace.slots[usize::from(column.slot)];
+        slot.column(usize::from(column.column)).map_err(|c| errors::corrupt(&c))
+    }
+    fn param(&self, n: u16) -> Value {
+        self.params.get(usize::from(n)).cloned().unwrap_or_default()
+    }
+    fn context(&mut self) -> &mut Context {
+        self.cx.values
+    }
+    fn subquery(&mut self, subquery: &Subquery) -> SqlResult<Value> {
+        crate::subquery::eval(self, subquery)
+    }
+    fn insert_value(&mut self, column: u16) -> SqlResult<Value> {
+        Ok(self.insert_row.get(usize::from(column)).cloned().unwrap_or_default())
+    }
+    fn user_variable(&mut self, name: &str) -> Value {
+        self.cx.session.user_variable(name)
+    }
+    fn set_user_variable(&mut self, name: &str, value: &Value) {
+        self.cx.session.set_user_variable(name, value);
+    }
+    fn system_variable(&mut self, name: &str, global: bool) -> SqlResult<Value> {
+        self.cx
+            .session
+            .system_variable(name, global)
+            .ok_or_else(|| SqlError::UnknownVariable(name.to_owned()))
+    }
+    fn session_value(&mut self, which: SessionValue, args: &[Value]) -> SqlResult<Value> {
+        Ok(self.cx.session.session_value(which, args))
+    }
+}

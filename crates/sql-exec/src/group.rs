@@ -1,0 +1,314 @@
+//! GROUP BY and aggregates, by hashing.
+//!
+//! A group keeps its accumulators and, of its first row, the columns that are used after grouping. When all rows are in, each
+//! group puts those columns back into their slots and its results into the group's slot; what follows reads them like any row.
+//! Groups come out in the order of their keys.
+
+use std::collections::{HashMap, HashSet};
+
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::expr::{ArithOp, CastTo};
+use sql_plan::meta::FieldType;
+use sql_plan::ops;
+use sql_plan::plan::{Aggregate, AggregateKind, GroupPlan, SelectPlan, SortKey};
+use storage::row::ReadMode;
+use types::Value;
+
+use crate::exec::{Exec, Flow};
+use crate::join::{JoinRun, RowFn};
+use crate::select::{compare_sorted, order};
+
+struct Group {
+    keys: Vec<Value>,
+    carried: Vec<Value>,
+    accumulators: Vec<Accumulator>,
+}
+
+/// The running state of one aggregate in one group.
+#[derive(Debug, Clone, Default)]
+struct Accumulator {
+    count: u64,
+    sum: Value,
+    /// Welford's mean and sum of squared deviations.
+    mean: f64,
+    squares: f64,
+    bits: u64,
+    /// GROUP_CONCAT: sort keys and text of each row.
+    texts: Vec<(Vec<Value>, Vec<u8>)>,
+    seen: HashSet<Vec<u8>>,
+}
+
+impl Exec<'_, '_> {
+    pub(crate) fn grouped(
+        &mut self,
+        plan: &SelectPlan,
+        group: &GroupPlan,
+        mode: ReadMode,
+        open: bool,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut by_key: HashMap<Vec<u8>, usize> = HashMap::new();
+        if open {
+            let mut run = JoinRun::new(plan, mode, None);
+            self.join(&mut run, 0, &mut |exec| {
+                exec.group_row(group, &mut groups, &mut by_key)?;
+                Ok(Flow::Continue)
+            })?;
+        }
+        if groups.is_empty() && group.keys.is_empty() {
+            for step in &plan.steps {
+                self.set_null(step.slot);
+            }
+            groups.push(Group {
+                keys: Vec::new(),
+                carried: vec![Value::Null; group.carried.len()],
+                accumulators: vec![Accumulator::default(); group.aggregates.len()],
+            });
+        }
+        if plan.order.is_empty() {
+            let cx = &mut *self.cx.values;
+            groups.sort_by(|a, b| {
+                let pairs = group.keys.iter().zip(a.keys.iter().zip(&b.keys));
+                pairs
+                    .map(|((_, compare), (a, b))| compare_sorted(*compare, a, b, cx))
+                    .find(|o| o.is_ne())
+                    .unwrap_or(std::cmp::Ordering::Equal)
+            });
+        }
+        for found in groups {
+            self.restore(group, &found.carried);
+            let mut results = Vec::with_capacity(group.aggregates.len());
+            for (aggregate, accumulator) in group.aggregates.iter().zip(found.accumulators) {
+                results.push(self.result(aggregate, accumulator)?);
+            }
+            self.set_values(group.slot, results);
+            if self.passes(plan.having.as_ref())? && row(self)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn group_row(
+        &mut self,
+        group: &GroupPlan,
+        groups: &mut Vec<Group>,
+        by_key: &mut HashMap<Vec<u8>, usize>,
+    ) -> SqlResult<()> {
+        let at = if group.keys.is_empty() {
+            if groups.is_empty() {
+                let first = self.first_row(group, Vec::new())?;
+                groups.push(first);
+            }
+            0
+        } else {
+            let mut keys = Vec::with_capacity(group.keys.len());
+            let mut bytes = Vec::new();
+            for (e, compare) in &group.keys {
+                let value = e.eval(self)?;
+                ops::hash_key(&value, *compare, self.cx.values, &mut bytes);
+                keys.push(value);
+            }
+            match by_key.get(&bytes) {
+                Some(at) => *at,
+                None => {
+                    let first = self.first_row(group, keys)?;
+                    groups.push(first);
+                    by_key.insert(bytes, groups.len() - 1);
+                    groups.len() - 1
+                }
+            }
+        };
+        for (aggregate, accumulator) in group.aggregates.iter().zip(&mut groups[at].accumulators) {
+            self.accumulate(aggregate, accumulator)?;
+        }
+        Ok(())
+    }
+
+    fn first_row(&mut self, group: &GroupPlan, keys: Vec<Value>) -> SqlResult<Group> {
+        use sql_plan::eval::Env;
+        let carried: SqlResult<Vec<Value>> = group.carried.iter().map(|c| self.column(*c)).collect();
+        Ok(Group {
+            keys,
+            carried: carried?,
+            accumulators: vec![Accumulator::default(); group.aggregates.len()],
+        })
+    }
+
+    /// Puts the columns of a group's first row back into their slots.
+    fn restore(&mut self, group: &GroupPlan, carried: &[Value]) {
+        let mut rows: HashMap<u16, Vec<Value>> = HashMap::new();
+        for (column, value) in group.carried.iter().zip(carried) {
+            let row = rows.entry(column.slot).or_default();
+            let at = usize::from(column.column);
+            if row.len() <= at {
+                row.resize(at + 1, Value::Null);
+            }
+            row[at] = value.clone();
+        }
+        for (slot, row) in rows {
+            self.set_values(slot, row);
+        }
+    }
+
+    fn accumulate(&mut self, aggregate: &Aggregate, acc: &mut Accumulator) -> SqlResult<()> {
+        use AggregateKind as K;
+        if aggregate.kind == K::CountAll {
+            acc.count += 1;
+            return Ok(());
+        }
+        let mut values = smallvec::SmallVec::<[Value; 2]>::new();
+        for arg in &aggregate.args {
+            let value = arg.expr.eval(self)?;
+            if value.is_null() {
+                return Ok(());
+            }
+            values.push(value);
+        }
+        let cx = &mut *self.cx.values;
+        if aggregate.distinct {
+            let mut key = Vec::new();
+            for (value, arg) in values.iter().zip(&aggregate.args) {
+                ops::hash_key(value, sql_plan::expr::CompareAs::Any(arg.ty.collation), cx, &mut key);
+            }
+            if !acc.seen.insert(key) {
+                return Ok(());
+            }
+        }
+        acc.count += 1;
+        let value = &values[0];
+        match aggregate.kind {
+            K::CountAll | K::Count => {}
+            K::Sum | K::Avg => {
+                acc.sum = if acc.sum.is_null() {
+                    match (aggregate.ty.field, value) {
+                        (FieldType::Double, v) => Value::Double(v.to_f64(cx).unwrap_or(0.0)),
+                        (_, Value::Int(_)) => value.clone(),
+                        (_, v) => v.to_decimal(cx).map_or(Value::Null, Value::from),
+                    }
+                } else {
+                    add(&acc.sum, value, aggregate.ty.field, cx)?
+                };
+            }
+            K::Min | K::Max => {
+                let better = acc.sum.is_null() || {
+                    let found = ops::compare(aggregate.compare, value, &acc.sum, cx)?;
+                    if aggregate.kind == K::Min { found.is_lt() } else { found.is_gt() }
+                };
+                if better {
+                    acc.sum = value.clone();
+                }
+            }
+            K::BitAnd | K::BitOr | K::BitXor => {
+                let bits = ops::to_bits(value, cx);
+                acc.bits = match aggregate.kind {
+                    K::BitAnd if acc.count == 1 => bits,
+                    K::BitAnd => acc.bits & bits,
+                    K::BitOr => acc.bits | bits,
+                    _ => acc.bits ^ bits,
+                };
+            }
+            K::StddevPop | K::StddevSamp | K::VarPop | K::VarSamp => {
+                let x = value.to_f64(cx).unwrap_or(0.0);
+                let delta = x - acc.mean;
+                acc.mean += delta / acc.count as f64;
+                acc.squares += delta * (x - acc.mean);
+            }
+            K::GroupConcat => {
+                let mut text = Vec::new();
+                for value in &values {
+                    text.extend_from_slice(ops::to_text(value, aggregate.ty.collation, cx).bytes());
+                }
+                let keys: SqlResult<Vec<Value>> = aggregate.order.iter().map(|k| k.expr.eval(self)).collect();
+                acc.texts.push((keys?, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, aggregate: &Aggregate, acc: Accumulator) -> SqlResult<Value> {
+        use AggregateKind as K;
+        let (_, scale) = aggregate.ty.precision();
+        let n = acc.count as f64;
+        Ok(match aggregate.kind {
+            K::CountAll | K::Count => Value::Int(acc.count as i64),
+            K::Sum => match acc.sum {
+                Value::Int(v) => types::Decimal::from_i64(v).into(),
+                Value::Decimal(d) => d.with_scale(scale).into(),
+                other => other,
+            },
+            K::Avg => match acc.sum {
+                Value::Null => Value::Null,
+                sum => {
+                    let found =
+                        ops::arith(ArithOp::Div, &sum, &Value::Int(acc.count as i64), self.cx.values)?;
+                    match aggregate.ty.field {
+                        FieldType::Decimal => {
+                            let to = CastTo::Decimal { precision: 65, scale };
+                            ops::cast(&found, to, self.cx.values)?
+                        }
+                        _ => found,
+                    }
+                }
+            },
+            K::Min | K::Max => acc.sum,
+            K::BitAnd => Value::UInt(if acc.count == 0 { u64::MAX } else { acc.bits }),
+            K::BitOr | K::BitXor => Value::UInt(acc.bits),
+            K::VarPop | K::StddevPop if acc.count == 0 => Value::Null,
+            K::VarSamp | K::StddevSamp if acc.count < 2 => Value::Null,
+            K::VarPop => Value::Double(acc.squares / n),
+            K::VarSamp => Value::Double(acc.squares / (n - 1.0)),
+            K::StddevPop => Value::Double((acc.squares / n).sqrt()),
+            K::StddevSamp => Value::Double((acc.squares / (n - 1.0)).sqrt()),
+            K::GroupConcat => self.group_concat(aggregate, acc.texts),
+        })
+    }
+
+    fn group_concat(&mut self, aggregate: &Aggregate, mut texts: Vec<(Vec<Value>, Vec<u8>)>) -> Value {
+        if texts.is_empty() {
+            return Value::Null;
+        }
+        let keys: &[SortKey] = &aggregate.order;
+        if !keys.is_empty() {
+            let cx = &mut *self.cx.values;
+            texts.sort_by(|a, b| order(keys, &a.0, &b.0, cx));
+        }
+        let separator = aggregate.separator.as_deref().unwrap_or(b",");
+        let max = usize::try_from(self.cx.settings.group_concat_max_len).unwrap_or(usize::MAX);
+        let mut out = Vec::new();
+        for (i, (_, text)) in texts.iter().enumerate() {
+            if i > 0 {
+                out.extend_from_slice(separator);
+            }
+            out.extend_from_slice(text);
+            if out.len() > max {
+                let whole = aggregate.ty.collation.charset().valid_prefix(&out[..max]);
+                out.truncate(whole);
+                self.cx.warnings.warn(SqlError::GroupConcatCut { row: i as u64 + 1 });
+                break;
+            }
+        }
+        Value::str(&out, aggregate.ty.collation)
+    }
+}
+
+fn add(sum: &Value, value: &Value, field: FieldType, cx: &mut types::Context) -> SqlResult<Value> {
+    match (sum, value) {
+        (Value::Int(a), Value::Int(b)) => match a.checked_add(*b) {
+            Some(v) => Ok(Value::Int(v)),
+            None => Ok(exact_sum(sum, value, cx)),
+        },
+        _ if field == FieldType::Double => {
+            Ok(Value::Double(sum.to_f64(cx).unwrap_or(0.0) + value.to_f64(cx).unwrap_or(0.0)))
+        }
+        _ => Ok(exact_sum(sum, value, cx)),
+    }
+}
+
+fn exact_sum(sum: &Value, value: &Value, cx: &mut types::Context) -> Value {
+    match (sum.to_decimal(cx), value.to_decimal(cx)) {
+        (Some(a), Some(b)) => a.add(&b).map_or_else(|| a.into(), Value::from),
+        _ => sum.clone(),
+    }
+}

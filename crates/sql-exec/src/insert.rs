@@ -1,0 +1,347 @@
+//! INSERT and REPLACE.
+//!
+//! For each row: values in the order of the column list, defaults for the rest, AUTO_INCREMENT, conversion, NOT NULL, body,
+//! then the engine. On a duplicate key the row's own savepoint is undone and the statement's rule applies.
+
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use row_format::key;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::plan::{AssignValue, Assignment, InsertPlan, InsertSource, OnDuplicate};
+use storage::row::{ReadMode, RowBuf, RowError, Strength, WaitMode};
+use types::Value;
+
+use crate::context::SlotState;
+use crate::exec::Exec;
+use crate::outcome::Outcome;
+use crate::row;
+use crate::store::{self, StoreMode};
+
+/// Counters of one INSERT.
+#[derive(Debug, Default)]
+struct Progress {
+    records: u64,
+    duplicates: u64,
+    affected: u64,
+    /// First generated AUTO_INCREMENT value.
+    first_generated: u64,
+    /// The last explicit value of the AUTO_INCREMENT column.
+    last_explicit: u64,
+    /// LAST_INSERT_ID(expr) or the id of the row that ON DUPLICATE KEY UPDATE changed.
+    updated_id: u64,
+}
+
+impl Exec<'_, '_> {
+    pub(crate) fn insert(&mut self, plan: &InsertPlan) -> SqlResult<Outcome> {
+        let mut progress = Progress::default();
+        let warnings = self.cx.warnings.count();
+        let multi = match &plan.source {
+            InsertSource::Rows(rows) => {
+                for row in rows {
+                    progress.records += 1;
+                    self.insert_values(plan, row, &mut progress)?;
+                }
+                rows.len() > 1
+            }
+            InsertSource::Query(query) => {
+                // Rows of the target must not be read while it grows.
+                let rows = self.collect(query)?;
+                for row in rows {
+                    self.count_row()?;
+                    progress.records += 1;
+                    self.insert_selected(plan, row, &mut progress)?;
+                }
+                true
+            }
+        };
+        Ok(self.insert_outcome(plan, progress, multi, warnings))
+    }
+
+    fn insert_outcome(&self, plan: &InsertPlan, progress: Progress, multi: bool, warnings: u32) -> Outcome {
+        let has_auto = plan.table.def.auto_increment().is_some();
+        let insert_id = match (progress.first_generated, progress.updated_id) {
+            (0, 0) if has_auto => progress.last_explicit,
+            (0, updated) => updated,
+            (generated, _) => generated,
+        };
+        let info = if multi {
+            format!(
+                "Records: {}  Duplicates: {}  Warnings: {}",
+                progress.records,
+                progress.duplicates,
+                self.cx.warnings.count() - warnings
+            )
+        } else {
+            String::new()
+        };
+        Outcome {
+            affected_rows: progress.affected,
+            insert_id,
+            last_insert_id: if progress.first_generated != 0 {
+                progress.first_generated
+            } else {
+                progress.updated_id
+            },
+            info,
+            ..Outcome::default()
+        }
+    }
+
+    fn store_mode(&self, plan: &InsertPlan, progress: &Progress) -> StoreMode {
+        StoreMode { strict: self.cx.values.sql_mode.strict() && !plan.ignore, row: progress.records }
+    }
+
+    /// A row of VALUES.
+    fn insert_values(
+        &mut self,
+        plan: &InsertPlan,
+        row: &[AssignValue],
+        progress: &mut Progress,
+    ) -> SqlResult<()> {
+        let mode = self.store_mode(plan, progress);
+        let table = &plan.table;
+        let mut values = self.defaults(plan, mode)?;
+        let reads_row = row.iter().any(|v| matches!(v, AssignValue::Expr(e) if !e.is_fixed()));
+        for (column, value) in plan.columns.iter().zip(row) {
+            let value = match value {
+                AssignValue::Default => {
+                    store::default_of(&table.def.columns[*column], mode, self.cx.values, self.cx.warnings)?
+                }
+                AssignValue::Expr(e) => {
+                    if reads_row {
+                        self.set_values(plan.slot, values.clone());
+                    }
+                    e.eval(self)?
+                }
+            };
+            values[*column] = self.store_insert(plan, *column, value, mode)?;
+        }
+        self.insert_row(plan, values, mode, progress)
+    }
+
+    fn insert_selected(
+        &mut self,
+        plan: &InsertPlan,
+        row: Vec<Value>,
+        progress: &mut Progress,
+    ) -> SqlResult<()> {
+        let mode = self.store_mode(plan, progress);
+        let mut values = self.defaults(plan, mode)?;
+        for (column, value) in plan.columns.iter().zip(row) {
+            values[*column] = self.store_insert(plan, *column, value, mode)?;
+        }
+        self.insert_row(plan, values, mode, progress)
+    }
+
+    /// AUTO_INCREMENT columns keep NULL until the row is complete.
+    fn store_insert(
+        &mut self,
+        plan: &InsertPlan,
+        column: usize,
+        value: Value,
+        mode: StoreMode,
+    ) -> SqlResult<Value> {
+        let def = &plan.table.def.columns[column];
+        if value.is_null() && (def.auto_increment || is_auto_timestamp(def)) {
+            if def.auto_increment {
+                return Ok(Value::Null);
+            }
+            return Ok(store::now_for(&def.ty, self.cx.values));
+        }
+        self.divided_by_zero(mode)?;
+        store::convert(&plan.table, column, value, mode, self.cx.values, self.cx.warnings)
+    }
+
+    /// Strict mode makes an error of a division by zero inside a value.
+    pub(crate) fn divided_by_zero(&mut self, mode: StoreMode) -> SqlResult<()> {
+        let cx = &mut *self.cx.values;
+        if cx.warnings.is_empty() {
+            return Ok(());
+        }
+        for warning in std::mem::take(&mut cx.warnings) {
+            let condition = sql_plan::ops::warning_of(&warning);
+            if mode.strict {
+                return Err(condition);
+            }
+            self.cx.warnings.warn(condition);
+        }
+        self.cx.values.warning_count = 0;
+        Ok(())
+    }
+
+    /// Every column's value before the statement's own: its default where the statement gives none.
+    fn defaults(&mut self, plan: &InsertPlan, mode: StoreMode) -> SqlResult<Vec<Value>> {
+        let def = &plan.table.def;
+        let mut values = Vec::with_capacity(def.columns.len());
+        for (i, column) in def.columns.iter().enumerate() {
+            values.push(if plan.columns.contains(&i) {
+                Value::Null
+            } else {
+                store::default_of(column, mode, self.cx.values, self.cx.warnings)?
+            });
+        }
+        Ok(values)
+    }
+
+    fn insert_row(
+        &mut self,
+        plan: &InsertPlan,
+        mut values: Vec<Value>,
+        mode: StoreMode,
+        progress: &mut Progress,
+    ) -> SqlResult<()> {
+        let generated = self.fill_auto_increment(&plan.table, &mut values, progress)?;
+        let mut body = std::mem::take(&mut self.cx.workspace.body);
+        let outcome = self.write_row(plan, &values, &mut body, mode, progress);
+        self.cx.workspace.body = body;
+        if outcome? && let Some(id) = generated {
+            progress.first_generated =
+                if progress.first_generated == 0 { id } else { progress.first_generated };
+        }
+        Ok(())
+    }
+
+    /// Inserts, and applies the duplicate rule; true when a row was inserted.
+    fn write_row(
+        &mut self,
+        plan: &InsertPlan,
+        values: &[Value],
+        body: &mut Vec<u8>,
+        mode: StoreMode,
+        progress: &mut Progress,
+    ) -> SqlResult<bool> {
+        let table = &plan.table;
+        row::body_of(&table.table.spec().layout, values, body)?;
+        loop {
+            let savepoint =
+                (!matches!(plan.on_duplicate, OnDuplicate::Error)).then(|| self.cx.trx.savepoint());
+            let index = match self.cx.trx.insert(&table.table, body) {
+                Ok(()) => {
+                    progress.affected += 1;
+                    return Ok(true);
+                }
+                Err(RowError::DuplicateKey { index }) => index,
+                Err(e) => return Err(self.row_error(e, table, Some(body))),
+            };
+            let error = self.row_error(RowError::DuplicateKey { index }, table, Some(body));
+            let Some(savepoint) = savepoint else { return Err(error) };
+            self.cx.trx.rollback_to(savepoint).map_err(|e| self.row_error(e, table, None))?;
+            match &plan.on_duplicate {
+                OnDuplicate::Error => return Err(error),
+                OnDuplicate::Ignore => {
+                    progress.duplicates += 1;
+                    self.cx.warnings.warn(error);
+                    return Ok(false);
+                }
+                OnDuplicate::Replace => {
+                    if let Some(found) = self.row_in_the_way(table, index, body)? {
+                        self.cx
+                            .trx
+                            .delete(&table.table, &found)
+                            .map_err(|e| self.row_error(e, table, None))?;
+                        progress.affected += 1;
+                        progress.duplicates += 1;
+                    }
+                }
+                OnDuplicate::Update(assignments) => {
+                    let Some(found) = self.row_in_the_way(table, index, body)? else { continue };
+                    progress.duplicates += 1;
+                    self.update_duplicate(plan, assignments, values, found, mode, progress)?;
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// The row whose key equals the new row's in a unique index, locked; `None` when it has gone meanwhile.
+    fn row_in_the_way(
+        &mut self,
+        table: &Arc<TableHandle>,
+        index: usize,
+        body: &[u8],
+    ) -> SqlResult<Option<RowBuf>> {
+        let spec = table.table.spec();
+        let mut wanted = Vec::new();
+        let view = row_format::RowView::new(&spec.layout, body).map_err(|c| crate::errors::corrupt(&c))?;
+        key::encode(&spec.layout, &spec.indexes[index].parts, &view, &mut wanted)
+            .map_err(|c| crate::errors::corrupt(&c))?;
+        let mode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
+        let mut found = RowBuf::new();
+        match self.cx.trx.get(&table.table, index, &wanted, mode, &mut found) {
+            Ok(true) => Ok(Some(found)),
+            Ok(false) => Ok(None),
+            Err(e) => Err(self.row_error(e, table, None)),
+        }
+    }
+
+    fn update_duplicate(
+        &mut self,
+        plan: &InsertPlan,
+        assignments: &[Assignment],
+        values: &[Value],
+        found: RowBuf,
+        mode: StoreMode,
+        progress: &mut Progress,
+    ) -> SqlResult<()> {
+        let table = &plan.table;
+        self.insert_row = values.to_vec();
+        let slot = &mut self.cx.workspace.slots[usize::from(plan.slot)];
+        slot.layout = Some(table.table.spec().layout.clone());
+        slot.buf = found.clone();
+        slot.state = SlotState::Packed;
+        let changes = self.assigned_values(plan.slot, table, assignments, mode)?;
+        let changed = self.change_row(table, &found, changes)?;
+        progress.affected += if changed { 2 } else { u64::from(self.cx.settings.found_rows) };
+        if let Some(auto) = table.def.auto_increment() {
+            let view = row_format::RowView::new(&table.table.spec().layout, &found.body);
+            if let Ok(Value::Int(id)) = view.and_then(|v| v.value(auto)) {
+                progress.updated_id = id as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the AUTO_INCREMENT column its value; the generated one, if it was generated.
+    fn fill_auto_increment(
+        &mut self,
+        table: &Arc<TableHandle>,
+        values: &mut [Value],
+        progress: &mut Progress,
+    ) -> SqlResult<Option<u64>> {
+        let Some(column) = table.def.auto_increment() else { return Ok(None) };
+        let explicit = match &values[column] {
+            Value::Null => None,
+            Value::Int(0) | Value::UInt(0) if !self.cx.settings.no_auto_value_on_zero => None,
+            Value::Int(v) => Some(*v as u64),
+            Value::UInt(v) => Some(*v),
+            _ => Some(0),
+        };
+        if let Some(v) = explicit {
+            progress.last_explicit = v;
+            return Ok(None);
+        }
+        let id = match std::mem::take(&mut self.cx.settings.next_insert_id) {
+            0 => self.next_auto_increment(table)?,
+            forced => forced,
+        };
+        let mode = StoreMode { strict: true, row: progress.records };
+        let value = store::convert(table, column, Value::UInt(id), mode, self.cx.values, self.cx.warnings)
+            .map_err(|_| SqlError::AutoIncrementExhausted)?;
+        values[column] = value;
+        Ok(Some(id))
+    }
+
+    fn next_auto_increment(&mut self, table: &Arc<TableHandle>) -> SqlResult<u64> {
+        let settings = &self.cx.settings;
+        let (increment, offset) = (settings.auto_increment_increment, settings.auto_increment_offset);
+        crate::auto::next(self.cx.trx, table, increment, offset).map_err(|e| self.row_error(e, table, None))
+    }
+}
+
+/// A TIMESTAMP NOT NULL column with CURRENT_TIMESTAMP takes the time for NULL.
+fn is_auto_timestamp(def: &catalog::ColumnDef) -> bool {
+    !def.nullable
+        && matches!(def.ty, row_format::ColumnType::Timestamp { .. })
+        && def.default == catalog::DefaultValue::CurrentTimestamp
+}

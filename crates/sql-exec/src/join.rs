@@ -1,0 +1,379 @@
+//! Joins: nested loops over the steps of a plan, with index lookups, and hash tables where no index helps.
+//!
+//! Rows are pushed: a step positions its slot on each of its rows and calls the next step; after the last step the row is
+//! complete and goes to the consumer, which answers whether it wants more.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use sql_plan::error::SqlResult;
+use sql_plan::expr::{CompareAs, Expr, Slot};
+use sql_plan::ops;
+use sql_plan::plan::{Access, SelectPlan, Source, TableStep};
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
+use types::Value;
+
+use crate::context::SlotState;
+use crate::exec::{Exec, Flow};
+use crate::keys::{PointKey, Ranges};
+
+/// Called for each complete row of a join.
+pub(crate) type RowFn<'f> = dyn FnMut(&mut Exec<'_, '_>) -> SqlResult<Flow> + 'f;
+
+/// Rows of one step by the key that joins them.
+#[derive(Debug, Default)]
+pub(crate) struct HashTable {
+    rows: Vec<StoredRow>,
+    by_key: HashMap<Vec<u8>, Vec<u32>>,
+}
+
+#[derive(Debug)]
+enum StoredRow {
+    Packed(RowBuf),
+    Values(Vec<Value>),
+}
+
+/// What a join carries along.
+pub(crate) struct JoinRun<'r> {
+    pub(crate) plan: &'r SelectPlan,
+    pub(crate) mode: ReadMode,
+    /// How many rows the consumer will take at most, for a join of one table.
+    pub(crate) expect: Option<u64>,
+    /// Whether the outer join group that starts at each step has found a match.
+    matched: Vec<bool>,
+}
+
+impl<'r> JoinRun<'r> {
+    pub(crate) fn new(plan: &'r SelectPlan, mode: ReadMode, expect: Option<u64>) -> Self {
+        Self { plan, mode, expect, matched: vec![false; plan.steps.len()] }
+    }
+}
+
+impl Exec<'_, '_> {
+    /// Runs the join of a plan from step `at` on.
+    pub(crate) fn join(&mut self, run: &mut JoinRun<'_>, at: usize, row: &mut RowFn<'_>) -> SqlResult<Flow> {
+        let plan = run.plan;
+        let Some(step) = plan.steps.get(at) else { return row(self) };
+        if let Some(end) = step.outer_end {
+            run.matched[at] = false;
+            if self.step_rows(run, at, step, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if run.matched[at] {
+                return Ok(Flow::Continue);
+            }
+            for s in &plan.steps[at..=end] {
+                self.set_null(s.slot);
+            }
+            return self.enter_next(run, end, row);
+        }
+        self.step_rows(run, at, step, row)
+    }
+
+    /// The row of step `at` is there: checks it and goes on.
+    fn accept(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        check_covered: bool,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        self.count_row()?;
+        if !self.passes(step.on.as_ref())? || check_covered && !self.passes(step.covered.as_ref())? {
+            self.give_back(run, step);
+            return Ok(Flow::Continue);
+        }
+        for start in 0..=at {
+            if run.plan.steps[start].outer_end == Some(at) {
+                run.matched[start] = true;
+            }
+        }
+        self.enter_next(run, at, row)
+    }
+
+    fn enter_next(&mut self, run: &mut JoinRun<'_>, at: usize, row: &mut RowFn<'_>) -> SqlResult<Flow> {
+        if !self.passes(run.plan.steps[at].after.as_ref())? {
+            return Ok(Flow::Continue);
+        }
+        self.join(run, at + 1, row)
+    }
+
+    /// READ COMMITTED gives the lock of a row back that did not match.
+    fn give_back(&mut self, run: &JoinRun<'_>, step: &TableStep) {
+        if let (ReadMode::Locking { .. }, Source::Table(handle)) = (run.mode, &step.source) {
+            let slot = &self.cx.workspace.slots[usize::from(step.slot)];
+            self.cx.trx.unlock_row(&handle.table, &slot.buf);
+        }
+    }
+
+    fn step_rows(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        match (&step.source, &step.access) {
+            (_, Access::Hash { inner, build, probe, compare }) => {
+                self.hash_rows(run, at, step, (inner, build, probe, compare), row)
+            }
+            (Source::Table(handle), access) => {
+                let handle = handle.clone();
+                self.prepare_slot(step.slot, &handle);
+                self.table_rows(run, at, step, &handle, access, row)
+            }
+            (Source::Derived(_) | Source::Virtual(_), _) => {
+                let rows = self.derived_rows(step)?;
+                for values in rows.iter() {
+                    self.set_values(step.slot, values.clone());
+                    if self.accept(run, at, step, true, row)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Continue)
+            }
+        }
+    }
+
+    fn prepare_slot(&mut self, slot: Slot, handle: &Arc<TableHandle>) {
+        let row = &mut self.cx.workspace.slots[usize::from(slot)];
+        row.layout = Some(handle.table.spec().layout.clone());
+        row.state = SlotState::Packed;
+    }
+
+    fn table_rows(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        handle: &Arc<TableHandle>,
+        access: &Access,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        match access {
+            Access::Point { index, key, .. } => {
+                let mut buffer = std::mem::take(&mut self.cx.workspace.key);
+                let built = self.point_key(handle, *index, key, &mut buffer);
+                let found = match built {
+                    Ok(PointKey::Ready) => self.lookup(step.slot, handle, *index, &buffer, run.mode),
+                    Ok(PointKey::Nothing) => Ok(false),
+                    Ok(PointKey::Unusable) => {
+                        self.cx.workspace.key = buffer;
+                        let all = vec![KeyRange::all()];
+                        return self.scan(run, at, step, handle, *index, all, Direction::Forward, true, row);
+                    }
+                    Err(e) => Err(e),
+                };
+                self.cx.workspace.key = buffer;
+                if found? { self.accept(run, at, step, false, row) } else { Ok(Flow::Continue) }
+            }
+            Access::Range { index, parts, descending, .. } => {
+                let direction = direction(*descending);
+                match self.ranges(handle, *index, parts)? {
+                    Ranges::List(mut list) => {
+                        if *descending {
+                            list.reverse();
+                        }
+                        self.scan(run, at, step, handle, *index, list, direction, false, row)
+                    }
+                    Ranges::Unusable => {
+                        let all = vec![KeyRange::all()];
+                        self.scan(run, at, step, handle, *index, all, direction, true, row)
+                    }
+                }
+            }
+            Access::Scan { descending } => {
+                let all = vec![KeyRange::all()];
+                self.scan(run, at, step, handle, 0, all, direction(*descending), false, row)
+            }
+            Access::Index { index, descending } => {
+                let all = vec![KeyRange::all()];
+                self.scan(run, at, step, handle, *index, all, direction(*descending), false, row)
+            }
+            Access::Hash { .. } | Access::Rows => Ok(Flow::Continue),
+        }
+    }
+
+    /// Reads one row by a full unique key into the slot.
+    fn lookup(
+        &mut self,
+        slot: Slot,
+        handle: &Arc<TableHandle>,
+        index: usize,
+        key: &[u8],
+        mode: ReadMode,
+    ) -> SqlResult<bool> {
+        let row = &mut self.cx.workspace.slots[usize::from(slot)];
+        row.state = SlotState::Packed;
+        match self.cx.trx.get(&handle.table, index, key, mode, &mut row.buf) {
+            Ok(found) => Ok(found),
+            Err(e) => Err(self.row_error(e, handle, None)),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one scan's whole description")]
+    fn scan(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        handle: &Arc<TableHandle>,
+        index: usize,
+        ranges: Vec<KeyRange>,
+        direction: Direction,
+        check_covered: bool,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let slot = usize::from(step.slot);
+        for range in ranges {
+            let mut scan = self.cx.trx.scan(&handle.table, index, range, direction, run.mode);
+            if step.info.covering {
+                scan = scan.covering(true);
+            }
+            if let Some(rows) = run.expect {
+                scan = scan.expect_rows(rows);
+            }
+            loop {
+                let target = &mut self.cx.workspace.slots[slot];
+                target.state = SlotState::Packed;
+                match scan.next(self.cx.trx, &mut target.buf) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(e) => return Err(self.row_error(e, handle, None)),
+                }
+                if self.accept(run, at, step, check_covered, row)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn hash_rows(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        (inner, build, probe, compare): (&Access, &[Expr], &[Expr], &[CompareAs]),
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let table = match self.hashes.get(&step.slot) {
+            Some(table) => table.clone(),
+            None => {
+                let table = Arc::new(self.build_hash(run.mode, step, inner, build, compare)?);
+                self.hashes.insert(step.slot, table.clone());
+                table
+            }
+        };
+        let Some(key) = self.join_key(probe, compare)? else { return Ok(Flow::Continue) };
+        for number in table.by_key.get(&key).into_iter().flatten() {
+            let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
+            match &table.rows[*number as usize] {
+                StoredRow::Packed(buf) => {
+                    slot.buf.clone_from(buf);
+                    slot.state = SlotState::Packed;
+                }
+                StoredRow::Values(values) => {
+                    slot.values.clone_from(values);
+                    slot.state = SlotState::Values;
+                }
+            }
+            if self.accept(run, at, step, true, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn build_hash(
+        &mut self,
+        mode: ReadMode,
+        step: &TableStep,
+        inner: &Access,
+        build: &[Expr],
+        compare: &[CompareAs],
+    ) -> SqlResult<HashTable> {
+        let mut table = HashTable::default();
+        match &step.source {
+            Source::Table(handle) => {
+                let handle = handle.clone();
+                self.prepare_slot(step.slot, &handle);
+                let index = inner.index().unwrap_or(0);
+                let mut scan =
+                    self.cx.trx.scan(&handle.table, index, KeyRange::all(), Direction::Forward, mode);
+                loop {
+                    let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
+                    match scan.next(self.cx.trx, &mut slot.buf) {
+                        Ok(true) => {}
+                        Ok(false) => break,
+                        Err(e) => return Err(self.row_error(e, &handle, None)),
+                    }
+                    self.count_row()?;
+                    if let Some(key) = self.join_key(build, compare)? {
+                        let buf = self.cx.workspace.slots[usize::from(step.slot)].buf.clone();
+                        table.add(key, StoredRow::Packed(buf));
+                    }
+                }
+            }
+            Source::Derived(_) | Source::Virtual(_) => {
+                let rows = self.derived_rows(step)?;
+                for values in rows.iter() {
+                    self.set_values(step.slot, values.clone());
+                    if let Some(key) = self.join_key(build, compare)? {
+                        table.add(key, StoredRow::Values(values.clone()));
+                    }
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    /// The bytes of a join key; `None` when a part is NULL, which joins nothing.
+    fn join_key(&mut self, exprs: &[Expr], compare: &[CompareAs]) -> SqlResult<Option<Vec<u8>>> {
+        let mut out = Vec::new();
+        for (e, compare) in exprs.iter().zip(compare) {
+            let value = e.eval(self)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            ops::hash_key(&value, *compare, self.cx.values, &mut out);
+        }
+        Ok(Some(out))
+    }
+
+    /// All rows of a derived or virtual table, made once.
+    fn derived_rows(&mut self, step: &TableStep) -> SqlResult<Arc<Vec<Vec<Value>>>> {
+        if let Some(rows) = self.derived.get(&step.slot) {
+            return Ok(rows.clone());
+        }
+        let rows = match &step.source {
+            Source::Derived(query) => {
+                let mut rows = Vec::new();
+                self.query(query, &mut |exec, out| {
+                    rows.push(out.values(exec)?);
+                    Ok(Flow::Continue)
+                })?;
+                rows
+            }
+            Source::Virtual(table) => self.cx.session.virtual_rows(table.name)?,
+            Source::Table(_) => Vec::new(),
+        };
+        let rows = Arc::new(rows);
+        self.derived.insert(step.slot, rows.clone());
+        Ok(rows)
+    }
+}
+
+impl HashTable {
+    fn add(&mut self, key: Vec<u8>, row: StoredRow) {
+        let number = self.rows.len() as u32;
+        self.rows.push(row);
+        self.by_key.entry(key).or_default().push(number);
+    }
+}
+
+fn direction(descending: bool) -> Direction {
+    if descending { Direction::Backward } else { Direction::Forward }
+}

@@ -1,0 +1,387 @@
+//! Key ranges of an access: expressions evaluated, brought to the columns' types, and encoded.
+//!
+//! A value that its column cannot hold exactly is a position between values: `id > 1.5` starts after 1, `id = 1.5` finds
+//! nothing, `id < 1e30` has no end. A value whose comparison is not the index order at all (a number against a text column)
+//! makes the access unusable: the whole index is read and the conditions are checked row by row.
+
+use std::ops::Bound;
+
+use catalog::TableHandle;
+use row_format::{ColumnType, IntSize, KeyPart, key};
+use sql_plan::error::SqlResult;
+use sql_plan::expr::Expr;
+use sql_plan::like;
+use sql_plan::ops;
+use sql_plan::plan::{Interval, PartRange};
+use storage::row::KeyRange;
+use types::{Context, Value};
+
+use crate::exec::Exec;
+
+/// Where a value stands among the values of a column.
+enum Place {
+    Value(Value),
+    Below,
+    Above,
+    /// After this value and before the next one.
+    After(Value),
+    Null,
+    Unusable,
+}
+
+/// The outcome of building a point key.
+pub(crate) enum PointKey {
+    /// The key is in the caller's buffer.
+    Ready,
+    /// Nothing can match.
+    Nothing,
+    Unusable,
+}
+
+/// Ranges in key order.
+pub(crate) enum Ranges {
+    List(Vec<KeyRange>),
+    Unusable,
+}
+
+impl Exec<'_, '_> {
+    /// Encodes the full key of a unique index into `out`.
+    pub(crate) fn point_key(
+        &mut self,
+        table: &TableHandle,
+        index: usize,
+        exprs: &[Expr],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<PointKey> {
+        out.clear();
+        let spec = table.table.spec();
+        let layout = &spec.layout;
+        for (part, e) in spec.indexes[index].parts.iter().zip(exprs) {
+            let value = e.eval(self)?;
+            let ty = &layout.column(part.column).ty;
+            match place(ty, value, self.cx.values) {
+                Place::Value(value) => put(table, part, &value, out),
+                Place::Below | Place::Above | Place::After(_) | Place::Null => return Ok(PointKey::Nothing),
+                Place::Unusable => return Ok(PointKey::Unusable),
+            }
+        }
+        Ok(PointKey::Ready)
+    }
+
+    /// The key ranges of a range access, in key order and without overlap.
+    pub(crate) fn ranges(
+        &mut self,
+        table: &TableHandle,
+        index: usize,
+        parts: &[PartRange],
+    ) -> SqlResult<Ranges> {
+        let spec = table.table.spec();
+        let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+        let mut out = Vec::new();
+        for (i, (range, part)) in parts.iter().zip(&spec.indexes[index].parts).enumerate() {
+            if part.descending {
+                return Ok(Ranges::Unusable);
+            }
+            if !range.is_points() || i + 1 == parts.len() {
+                for interval in &range.intervals {
+                    let Some(found) = self.interval(table, part, interval)? else {
+                        return Ok(Ranges::Unusable);
+                    };
+                    let Some((low, high)) = found else { continue };
+                    for prefix in &prefixes {
+                        out.push(KeyRange {
+                            lower: under(prefix, &low, table, part),
+                            upper: under_end(prefix, &high),
+                        });
+                    }
+                }
+                break;
+            }
+            let mut next = Vec::with_capacity(prefixes.len() * range.intervals.len());
+            for interval in &range.intervals {
+                let Some(found) = self.interval(table, part, interval)? else { return Ok(Ranges::Unusable) };
+                let Some((Bound::Included(field), _)) = found else { continue };
+                next.extend(prefixes.iter().map(|p| [p.as_slice(), &field].concat()));
+            }
+            prefixes = next;
+        }
+        Ok(Ranges::List(merge(out)))
+    }
+
+    /// Bounds of one part's field. `None` = the access cannot be used, `Some(None)` = empty.
+    #[expect(clippy::type_complexity, reason = "two layers of absence, named in the comment")]
+    fn interval(
+        &mut self,
+        table: &TableHandle,
+        part: &KeyPart,
+        interval: &Interval,
+    ) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
+        let ty = table.def.columns[part.column].ty.clone();
+        let field = |value: &Value| {
+            let mut out = Vec::new();
+            put(table, part, value, &mut out);
+            out
+        };
+        let point = |value: &Value| {
+            let f = field(value);
+            Some(Some((Bound::Included(f.clone()), Bound::Included(f))))
+        };
+        Ok(match interval {
+            Interval::Eq(e) | Interval::NullSafeEq(e) => match place(&ty, e.eval(self)?, self.cx.values) {
+                Place::Value(value) => point(&value),
+                Place::Null if matches!(interval, Interval::NullSafeEq(_)) => point(&Value::Null),
+                Place::Unusable => None,
+                _ => Some(None),
+            },
+            Interval::Null if !table.def.columns[part.column].nullable => Some(None),
+            Interval::Null => point(&Value::Null),
+            Interval::NotNull => Some(Some((Bound::Unbounded, Bound::Unbounded))),
+            Interval::Prefix(e) => self.prefix_interval(&ty, e, &field)?,
+            Interval::Between { low, high } => {
+                let lower = match low {
+                    None => Bound::Unbounded,
+                    Some((e, included)) => match place(&ty, e.eval(self)?, self.cx.values) {
+                        Place::Value(v) if *included => Bound::Included(field(&v)),
+                        Place::Value(v) | Place::After(v) => Bound::Excluded(field(&v)),
+                        Place::Below => Bound::Unbounded,
+                        Place::Above | Place::Null => return Ok(Some(None)),
+                        Place::Unusable => return Ok(None),
+                    },
+                };
+                let upper = match high {
+                    None => Bound::Unbounded,
+                    Some((e, included)) => match place(&ty, e.eval(self)?, self.cx.values) {
+                        Place::Value(v) if !included => Bound::Excluded(field(&v)),
+                        Place::Value(v) | Place::After(v) => Bound::Included(field(&v)),
+                        Place::Above => Bound::Unbounded,
+                        Place::Below | Place::Null => return Ok(Some(None)),
+                        Place::Unusable => return Ok(None),
+                    },
+                };
+                Some(Some((lower, upper)))
+            }
+        })
+    }
+
+    #[expect(clippy::type_complexity, reason = "as `interval`")]
+    fn prefix_interval(
+        &mut self,
+        ty: &ColumnType,
+        e: &Expr,
+        field: &dyn Fn(&Value) -> Vec<u8>,
+    ) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
+        let Value::Str(pattern) = e.eval(self)? else { return Ok(None) };
+        let Some(collation) = ty.collation() else { return Ok(None) };
+        let Some(text) = like::literal_prefix(collation, pattern.bytes()) else { return Ok(None) };
+        // The sort key of the prefix without its terminator begins every key of a longer text, for collations that give
+        // each character a weight of its own; a space at the end could sort below.
+        let whole = field(&Value::str(&text, collation));
+        if text.ends_with(b" ") {
+            return Ok(None);
+        }
+        let end = whole.len().saturating_sub(2);
+        let lower = whole[..end].to_vec();
+        Ok(Some(Some((Bound::Included(lower.clone()), Bound::Included(lower)))))
+    }
+}
+
+/// Appends a part's field; a prefix part is cut by the encoder.
+fn put(table: &TableHandle, part: &KeyPart, value: &Value, out: &mut Vec<u8>) {
+    let spec = table.table.spec();
+    // `place` has brought the value to the column's type, so it can be encoded.
+    let encoded =
+        key::encode_values(&spec.layout, std::slice::from_ref(part), std::slice::from_ref(value), out);
+    debug_assert!(encoded.is_ok(), "{encoded:?}");
+}
+
+/// The lower bound below a prefix. Without one, NULLs are left out.
+fn under(prefix: &[u8], low: &Bound<Vec<u8>>, table: &TableHandle, part: &KeyPart) -> Bound<Vec<u8>> {
+    match low {
+        Bound::Included(f) => Bound::Included([prefix, f].concat()),
+        Bound::Excluded(f) => Bound::Excluded([prefix, f].concat()),
+        Bound::Unbounded if table.def.columns[part.column].nullable => {
+            Bound::Included([prefix, &[1]].concat())
+        }
+        Bound::Unbounded if prefix.is_empty() => Bound::Unbounded,
+        Bound::Unbounded => Bound::Included(prefix.to_vec()),
+    }
+}
+
+fn under_end(prefix: &[u8], high: &Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    match high {
+        Bound::Included(f) => Bound::Included([prefix, f].concat()),
+        Bound::Excluded(f) => Bound::Excluded([prefix, f].concat()),
+        Bound::Unbounded if prefix.is_empty() => Bound::Unbounded,
+        Bound::Unbounded => Bound::Included(prefix.to_vec()),
+    }
+}
+
+/// Sorts ranges and joins those that meet, so that no row comes twice.
+fn merge(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    if ranges.len() < 2 {
+        return ranges;
+    }
+    ranges.sort_by(|a, b| start(&a.lower).cmp(&start(&b.lower)));
+    let mut out: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if meets(&last.upper, &range.lower) => {
+                if ends_later(&range.upper, &last.upper) {
+                    last.upper = range.upper;
+                }
+            }
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+fn start(bound: &Bound<Vec<u8>>) -> (&[u8], bool) {
+    match bound {
+        Bound::Unbounded => (&[], false),
+        Bound::Included(k) => (k, false),
+        Bound::Excluded(k) => (k, true),
+    }
+}
+
+/// Whether a range that starts at `lower` overlaps one that ends at `upper`. An included bound takes in all it begins.
+fn meets(upper: &Bound<Vec<u8>>, lower: &Bound<Vec<u8>>) -> bool {
+    match (upper, lower) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => true,
+        (Bound::Included(u), Bound::Included(l) | Bound::Excluded(l)) => l <= u || l.starts_with(u),
+        (Bound::Excluded(u), Bound::Included(l) | Bound::Excluded(l)) => l < u,
+    }
+}
+
+fn ends_later(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
+    match (a, b) {
+        (_, Bound::Unbounded) => false,
+        (Bound::Unbounded, _) => true,
+        (Bound::Included(a), Bound::Included(b)) => {
+            a > b && !a.starts_with(b) || b.starts_with(a) && a.len() < b.len()
+        }
+        (Bound::Excluded(a), Bound::Excluded(b)) => a > b,
+        (Bound::Included(a), Bound::Excluded(b)) => a >= b || b.starts_with(a),
+        (Bound::Excluded(a), Bound::Included(b)) => a > b && !a.starts_with(b),
+    }
+}
+
+fn place(ty: &ColumnType, value: Value, cx: &mut Context) -> Place {
+    match (ty, value) {
+        (_, Value::Null) => Place::Null,
+        (ColumnType::Int { size, unsigned }, value) => place_int(*size, *unsigned, value, cx),
+        (
+            ColumnType::Char { collation, .. }
+            | ColumnType::VarChar { collation, .. }
+            | ColumnType::Blob { collation, .. },
+            Value::Str(s),
+        ) => {
+            if s.charset() != collation.charset() && !collation.is_binary() && !s.bytes().is_ascii() {
+                let converted = s.convert(*collation);
+                return if converted.len() as u64 <= ty.max_bytes() {
+                    Place::Value(Value::Str(converted))
+                } else {
+                    Place::Unusable
+                };
+            }
+            if s.len() as u64 > ty.max_bytes() {
+                return Place::Unusable;
+            }
+            Place::Value(Value::Str(s.with_collation(*collation)))
+        }
+        (ty, value) => match ops::exact(ty, &value, cx) {
+            Some(value) => Place::Value(value),
+            None => Place::Unusable,
+        },
+    }
+}
+
+fn place_int(size: IntSize, unsigned: bool, value: Value, cx: &mut Context) -> Place {
+    let wide: i128 = match value {
+        Value::Int(v) => i128::from(v),
+        Value::UInt(v) => i128::from(v),
+        Value::Str(_) | Value::Double(_) | Value::Float(_) | Value::Decimal(_) => {
+            let Some(v) = ops::plain_number(&value, cx) else { return Place::Unusable };
+            let floor = v.floor();
+            if floor.abs() >= 9e15 {
+                return if v > 1e20 {
+                    Place::Above
+                } else if v < -1e20 {
+                    Place::Below
+                } else {
+                    Place::Unusable
+                };
+            }
+            if floor != v {
+                return match place_int(size, unsigned, Value::Int(floor as i64), cx) {
+                    Place::Value(v) => Place::After(v),
+                    other => other,
+                };
+            }
+            floor as i128
+        }
+        _ => return Place::Unusable,
+    };
+    if unsigned {
+        if wide < 0 {
+            return Place::Below;
+        }
+        if wide > i128::from(size.max_unsigned()) {
+            return Place::Above;
+        }
+        return Place::Value(Value::UInt(wide as u64));
+    }
+    if wide < i128::from(size.min_signed()) {
+        return Place::Below;
+    }
+    if wide > i128::from(size.max_signed()) {
+        return Place::Above;
+    }
+    Place::Value(Value::Int(wide as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(k: &[u8]) -> KeyRange {
+        KeyRange::prefix(k)
+    }
+
+    #[test]
+    fn equal_points_are_read_once() {
+        assert_eq!(merge(vec![point(b"b"), point(b"a"), point(b"b")]), vec![point(b"a"), point(b"b")]);
+    }
+
+    #[test]
+    fn ranges_that_meet_become_one() {
+        let r = |a: &[u8], b: &[u8]| KeyRange {
+            lower: Bound::Included(a.to_vec()),
+            upper: Bound::Included(b.to_vec()),
+        };
+        assert_eq!(merge(vec![r(b"c", b"f"), r(b"a", b"d")]), vec![r(b"a", b"f")]);
+        assert_eq!(merge(vec![r(b"a", b"z"), r(b"b", b"c")]), vec![r(b"a", b"z")]);
+        assert_eq!(merge(vec![r(b"a", b"b"), r(b"d", b"e")]), vec![r(b"a", b"b"), r(b"d", b"e")]);
+    }
+
+    #[test]
+    fn an_included_prefix_takes_in_longer_keys() {
+        let r = KeyRange { lower: Bound::Included(b"ab".to_vec()), upper: Bound::Unbounded };
+        assert_eq!(merge(vec![point(b"a"), r]).len(), 1);
+    }
+
+    #[test]
+    fn numbers_between_integers_have_a_place() {
+        let mut cx = Context::default();
+        assert!(matches!(
+            place_int(IntSize::Int, false, Value::Int(5), &mut cx),
+            Place::Value(Value::Int(5))
+        ));
+        assert!(matches!(
+            place_int(IntSize::Int, false, Value::Double(1.5), &mut cx),
+            Place::After(Value::Int(1))
+        ));
+        assert!(matches!(place_int(IntSize::Tiny, false, Value::Int(200), &mut cx), Place::Above));
+        assert!(matches!(place_int(IntSize::Tiny, true, Value::Int(-1), &mut cx), Place::Below));
+    }
+}

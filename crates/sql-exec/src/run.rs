@@ -1,0 +1,137 @@
+//! The door: runs a plan.
+
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::expr::{Expr, Typed};
+use sql_plan::plan::{Plan, PlanKind, QueryPlan};
+use types::Value;
+
+use crate::context::{ExecContext, SlotState};
+use crate::exec::{Exec, Flow};
+use crate::outcome::Outcome;
+use crate::select::RowOut;
+use crate::sink::RowSink;
+
+/// Runs a plan whose tables are locked (see [`crate::lock_tables`]).
+///
+/// On an error the statement's changes are undone by the caller (`Trx::rollback_statement`), or the whole transaction when
+/// [`ends_transaction`] says so.
+pub fn run(
+    plan: &Plan,
+    params: &[Value],
+    cx: &mut ExecContext<'_>,
+    sink: &mut dyn RowSink,
+) -> SqlResult<Outcome> {
+    let mut exec = Exec::new(plan, params, cx);
+    let outcome = match &plan.kind {
+        PlanKind::Query(query) if !query.into.is_empty() => exec.select_into(query),
+        PlanKind::Query(query) => exec.send(query, sink),
+        PlanKind::Insert(insert) => exec.insert(insert),
+        PlanKind::Update(update) => exec.update(update),
+        PlanKind::Delete(delete) => exec.delete(delete),
+        PlanKind::Do(exprs) => {
+            for e in exprs {
+                e.eval(&mut exec)?;
+            }
+            Ok(Outcome::default())
+        }
+    };
+    keep_warnings(cx);
+    outcome
+}
+
+/// The value of a plan of one expression (see `sql_plan::plan_expr`).
+pub fn evaluate(plan: &Plan, params: &[Value], cx: &mut ExecContext<'_>) -> SqlResult<Value> {
+    let PlanKind::Do(exprs) = &plan.kind else { return Ok(Value::Null) };
+    let mut exec = Exec::new(plan, params, cx);
+    let value = exprs.first().map_or(Ok(Value::Null), |e| e.eval(&mut exec));
+    keep_warnings(cx);
+    value
+}
+
+/// Whether an error rolls the whole transaction back.
+pub fn ends_transaction(error: &SqlError) -> bool {
+    matches!(error, SqlError::Deadlock | SqlError::SnapshotChanged { .. })
+}
+
+/// Warnings of the value library become the statement's.
+fn keep_warnings(cx: &mut ExecContext<'_>) {
+    if cx.values.warning_count == 0 {
+        return;
+    }
+    for warning in cx.values.warnings.drain(..) {
+        cx.warnings.warn(sql_plan::ops::warning_of(&warning));
+    }
+    cx.values.warning_count = 0;
+}
+
+impl Exec<'_, '_> {
+    fn send(&mut self, query: &QueryPlan, sink: &mut dyn RowSink) -> SqlResult<Outcome> {
+        sink.columns(&query.columns).map_err(|_| SqlError::Interrupted)?;
+        let mut rows = 0u64;
+        let most = self.cx.settings.select_limit;
+        if most > 0 {
+            self.query(query, &mut |exec, row| {
+                exec.send_row(row, sink)?;
+                rows += 1;
+                Ok(if rows >= most { Flow::Stop } else { Flow::Continue })
+            })?;
+        }
+        Ok(Outcome { has_rows: true, found_rows: rows, ..Outcome::default() })
+    }
+
+    fn send_row(&mut self, row: RowOut<'_>, sink: &mut dyn RowSink) -> SqlResult<()> {
+        sink.begin_row();
+        match row {
+            RowOut::Values(values) => values.iter().for_each(|v| sink.value(v)),
+            RowOut::Slots(output) => {
+                for typed in output {
+                    self.send_field(typed, sink)?;
+                }
+            }
+        }
+        sink.end_row().map_err(|_| SqlError::Interrupted)
+    }
+
+    /// A plain column goes from the row body to the sink; anything else is evaluated.
+    fn send_field(&mut self, typed: &Typed, sink: &mut dyn RowSink) -> SqlResult<()> {
+        if let Expr::Column(c) = &typed.expr {
+            let slot = &self.cx.workspace.slots[usize::from(c.slot)];
+            if slot.state == SlotState::Packed
+                && let Some(layout) = &slot.layout
+            {
+                let column = usize::from(c.column);
+                let view = row_format::RowView::new(layout, &slot.buf.body);
+                let bytes = view.and_then(|v| v.column(column)).map_err(|c| crate::errors::corrupt(&c))?;
+                sink.packed(&layout.column(column).ty, bytes);
+                return Ok(());
+            }
+        }
+        let value = typed.expr.eval(self)?;
+        sink.value(&value);
+        Ok(())
+    }
+
+    fn select_into(&mut self, query: &QueryPlan) -> SqlResult<Outcome> {
+        let rows = self.collect(query)?;
+        if rows.len() > 1 {
+            return Err(SqlError::Other {
+                errno: 1172,
+                state: *b"42000",
+                text: "Result consisted of more than one row".into(),
+            });
+        }
+        match rows.first() {
+            None => self.cx.warnings.warn(SqlError::Other {
+                errno: 1329,
+                state: *b"02000",
+                text: "No data - zero rows fetched, selected, or processed".into(),
+            }),
+            Some(row) => {
+                for (name, value) in query.into.iter().zip(row) {
+                    self.cx.session.set_user_variable(name, value);
+                }
+            }
+        }
+        Ok(Outcome { affected_rows: rows.len() as u64, ..Outcome::default() })
+    }
+}

@@ -1,0 +1,349 @@
+//! Query blocks: join, group, HAVING, DISTINCT, ORDER BY, LIMIT, in this order, each only where the plan has it.
+//!
+//! Without grouping, DISTINCT and sorting a row goes from its slot to the consumer without being copied.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::eval::compare_values;
+use sql_plan::expr::{CompareAs, CompareOp, Expr, Typed};
+use sql_plan::ops;
+use sql_plan::plan::{LimitPlan, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan, SortKey};
+use types::{Context, Value};
+
+use crate::exec::{Exec, Flow};
+use crate::join::JoinRun;
+
+/// A result row: still in the slots, or made already.
+#[derive(Clone, Copy)]
+pub(crate) enum RowOut<'r> {
+    Slots(&'r [Typed]),
+    Values(&'r [Value]),
+}
+
+impl RowOut<'_> {
+    pub(crate) fn values(&self, exec: &mut Exec<'_, '_>) -> SqlResult<Vec<Value>> {
+        match self {
+            Self::Values(values) => Ok(values.to_vec()),
+            Self::Slots(output) => output.iter().map(|t| t.expr.eval(exec)).collect(),
+        }
+    }
+}
+
+/// The consumer of result rows.
+pub(crate) type EmitFn<'f> = dyn FnMut(&mut Exec<'_, '_>, RowOut<'_>) -> SqlResult<Flow> + 'f;
+
+/// LIMIT and OFFSET of one execution.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) offset: u64,
+    pub(crate) count: u64,
+}
+
+impl Limit {
+    fn end(self) -> u64 {
+        self.offset.saturating_add(self.count)
+    }
+}
+
+impl Exec<'_, '_> {
+    pub(crate) fn query(&mut self, query: &QueryPlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+        match &query.body {
+            QueryBody::Select(select) => self.select(select, emit),
+            QueryBody::Set(set) => self.set_operation(set, emit),
+            QueryBody::Values(rows) => {
+                for row in rows {
+                    let values: SqlResult<Vec<Value>> = row.iter().map(|e| e.eval(self)).collect();
+                    if emit(self, RowOut::Values(&values?))? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Continue)
+            }
+        }
+    }
+
+    pub(crate) fn limit(&mut self, plan: &LimitPlan) -> SqlResult<Limit> {
+        Ok(Limit {
+            offset: plan.offset.as_ref().map_or(Ok(0), |e| self.limit_value(e, "OFFSET"))?,
+            count: plan.count.as_ref().map_or(Ok(u64::MAX), |e| self.limit_value(e, "LIMIT"))?,
+        })
+    }
+
+    fn limit_value(&mut self, e: &Expr, what: &str) -> SqlResult<u64> {
+        match e.eval(self)? {
+            Value::Int(v) if v >= 0 => Ok(v as u64),
+            Value::UInt(v) => Ok(v),
+            // Parameters of client libraries come as text now and then.
+            Value::Str(s) => std::str::from_utf8(s.bytes())
+                .ok()
+                .and_then(|t| t.parse().ok())
+                .ok_or_else(|| SqlError::WrongArguments(what.into())),
+            _ => Err(SqlError::WrongArguments(what.into())),
+        }
+    }
+
+    pub(crate) fn select(&mut self, plan: &SelectPlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+        let limit = self.limit(&plan.limit)?;
+        if limit.count == 0 && !plan.found_rows {
+            return Ok(Flow::Continue);
+        }
+        if plan.order.is_empty() {
+            let mut seen = plan.distinct.then(HashSet::new);
+            let mut passed = 0u64;
+            return self
+                .rows(plan, &mut |exec| {
+                    if let Some(seen) = &mut seen
+                        && !seen.insert(exec.row_key(&plan.output)?)
+                    {
+                        return Ok(Flow::Continue);
+                    }
+                    passed += 1;
+                    if passed <= limit.offset {
+                        return Ok(Flow::Continue);
+                    }
+                    if passed > limit.end() {
+                        return Ok(Flow::Stop);
+                    }
+                    let flow = emit(exec, RowOut::Slots(&plan.output))?;
+                    let full = passed == limit.end() && !plan.found_rows;
+                    Ok(if full { Flow::Stop } else { flow })
+                })
+                .map(|_| Flow::Continue);
+        }
+        self.select_sorted(plan, limit, emit)
+    }
+
+    fn select_sorted(&mut self, plan: &SelectPlan, limit: Limit, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+        let mut seen = plan.distinct.then(HashSet::new);
+        let mut sorter = Sorter::new(&plan.order, limit);
+        self.rows(plan, &mut |exec| {
+            if let Some(seen) = &mut seen
+                && !seen.insert(exec.row_key(&plan.output)?)
+            {
+                return Ok(Flow::Continue);
+            }
+            let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
+            let keys = keys?;
+            let row: SqlResult<Vec<Value>> = plan.output.iter().map(|t| t.expr.eval(exec)).collect();
+            sorter.add(keys, row?, exec.cx.values);
+            Ok(Flow::Continue)
+        })?;
+        for row in sorter.finish(self.cx.values) {
+            if emit(self, RowOut::Values(&row))? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Rows after grouping and HAVING, in the slots.
+    pub(crate) fn rows(&mut self, plan: &SelectPlan, row: &mut crate::join::RowFn<'_>) -> SqlResult<Flow> {
+        let mode = self.read_mode(plan.lock);
+        let open = plan.never.is_none() && self.passes(plan.gate.as_ref())?;
+        if let Some(group) = &plan.group {
+            return self.grouped(plan, group, mode, open, row);
+        }
+        if !open {
+            return Ok(Flow::Continue);
+        }
+        let limited = plan.order.is_empty() && plan.steps.len() == 1 && plan.steps[0].on.is_none();
+        let expect =
+            if limited && plan.limit.count.is_some() { Some(self.limit(&plan.limit)?.end()) } else { None };
+        let mut run = JoinRun::new(plan, mode, expect);
+        self.join(&mut run, 0, &mut |exec| {
+            if exec.passes(plan.having.as_ref())? { row(exec) } else { Ok(Flow::Continue) }
+        })
+    }
+
+    /// Bytes that are equal for equal output rows.
+    fn row_key(&mut self, output: &[Typed]) -> SqlResult<Vec<u8>> {
+        let mut key = Vec::new();
+        for typed in output {
+            let value = typed.expr.eval(self)?;
+            ops::hash_key(&value, CompareAs::Any(typed.ty.collation), self.cx.values, &mut key);
+        }
+        Ok(key)
+    }
+
+    fn set_operation(&mut self, set: &SetPlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+        let limit = self.limit(&set.limit)?;
+        let mut rows = self.collect(&set.first)?;
+        for term in &set.rest {
+            let more = self.collect(&term.query)?;
+            rows = self.combine(set, term.op, term.all, rows, more);
+        }
+        let types: Vec<Typed> = set.columns.clone();
+        let mut sorter = Sorter::new(&set.order, limit);
+        for mut row in rows {
+            for (value, typed) in row.iter_mut().zip(&types) {
+                *value = convert_to(std::mem::take(value), typed, self.cx.values);
+            }
+            let keys = if set.order.is_empty() {
+                Vec::new()
+            } else {
+                self.set_values(set.slot, row.clone());
+                let keys: SqlResult<Vec<Value>> = set.order.iter().map(|k| k.expr.eval(self)).collect();
+                keys?
+            };
+            sorter.add(keys, row, self.cx.values);
+        }
+        for row in sorter.finish(self.cx.values) {
+            if emit(self, RowOut::Values(&row))? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    pub(crate) fn collect(&mut self, query: &QueryPlan) -> SqlResult<Vec<Vec<Value>>> {
+        let mut rows = Vec::new();
+        self.query(query, &mut |exec, out| {
+            rows.push(out.values(exec)?);
+            Ok(Flow::Continue)
+        })?;
+        Ok(rows)
+    }
+
+    fn combine(
+        &mut self,
+        set: &SetPlan,
+        op: SetOp,
+        all: bool,
+        left: Vec<Vec<Value>>,
+        right: Vec<Vec<Value>>,
+    ) -> Vec<Vec<Value>> {
+        let cx = &mut *self.cx.values;
+        let mut key = |row: &[Value]| {
+            let mut out = Vec::new();
+            for (value, typed) in row.iter().zip(&set.columns) {
+                let value = convert_to(value.clone(), typed, cx);
+                ops::hash_key(&value, CompareAs::Any(typed.ty.collation), cx, &mut out);
+            }
+            out
+        };
+        let mut counts: std::collections::HashMap<Vec<u8>, usize> = std::collections::HashMap::new();
+        if op != SetOp::Union {
+            for row in &right {
+                *counts.entry(key(row)).or_default() += 1;
+            }
+        }
+        let mut seen = HashSet::new();
+        let candidates: Vec<Vec<Value>> = match op {
+            SetOp::Union if all => return left.into_iter().chain(right).collect(),
+            SetOp::Union => left.into_iter().chain(right).collect(),
+            SetOp::Except | SetOp::Intersect => left,
+        };
+        let mut out = Vec::new();
+        for row in candidates {
+            let k = key(&row);
+            let in_right = counts.get(&k).copied().unwrap_or(0);
+            let keep = match op {
+                SetOp::Union => true,
+                SetOp::Except => in_right == 0,
+                SetOp::Intersect => in_right > 0,
+            };
+            if all && in_right > 0 {
+                // ALL counts: each row of the right side takes one of the left.
+                counts.insert(k.clone(), in_right - 1);
+            }
+            if keep && (all || seen.insert(k)) {
+                out.push(row);
+            }
+        }
+        out
+    }
+}
+
+/// A value as the common type of a UNION's column.
+fn convert_to(value: Value, typed: &Typed, cx: &mut Context) -> Value {
+    use sql_plan::expr::CastTo;
+    use sql_plan::meta::FieldType;
+    let to = match typed.ty.field {
+        FieldType::Decimal => {
+            let (precision, scale) = typed.ty.precision();
+            CastTo::Decimal { precision: precision.min(65) as u8, scale }
+        }
+        FieldType::Double if !matches!(value, Value::Double(_)) => CastTo::Double,
+        FieldType::VarString | FieldType::Blob if !matches!(value, Value::Str(_)) => {
+            CastTo::Char { length: None, collation: typed.ty.collation }
+        }
+        FieldType::DateTime => CastTo::DateTime { fsp: typed.ty.decimals.min(6) },
+        _ => return value,
+    };
+    ops::cast(&value, to, cx).unwrap_or(value)
+}
+
+/// Sorts rows; with a LIMIT it keeps at most twice as many as are wanted.
+struct Sorter<'k> {
+    keys: &'k [SortKey],
+    limit: Limit,
+    rows: Vec<(Vec<Value>, Vec<Value>)>,
+}
+
+impl<'k> Sorter<'k> {
+    fn new(keys: &'k [SortKey], limit: Limit) -> Self {
+        Self { keys, limit, rows: Vec::new() }
+    }
+
+    fn add(&mut self, keys: Vec<Value>, row: Vec<Value>, cx: &mut Context) {
+        self.rows.push((keys, row));
+        let wanted = self.limit.end();
+        if wanted < (1 << 20) && self.rows.len() as u64 >= (wanted * 2).max(256) && !self.keys.is_empty() {
+            self.sort(cx);
+            self.rows.truncate(wanted as usize);
+        }
+    }
+
+    fn sort(&mut self, cx: &mut Context) {
+        let keys = self.keys;
+        self.rows.sort_by(|a, b| order(keys, &a.0, &b.0, cx));
+    }
+
+    fn finish(mut self, cx: &mut Context) -> impl Iterator<Item = Vec<Value>> + use<'k> {
+        if !self.keys.is_empty() {
+            self.sort(cx);
+        }
+        let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
+        let count = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
+        self.rows.into_iter().skip(offset).take(count).map(|(_, row)| row)
+    }
+}
+
+/// Order of two rows by their sort keys; NULL is lowest.
+pub(crate) fn order(keys: &[SortKey], a: &[Value], b: &[Value], cx: &mut Context) -> Ordering {
+    for (key, (a, b)) in keys.iter().zip(a.iter().zip(b)) {
+        let found = compare_sorted(key.compare, a, b, cx);
+        if found.is_ne() {
+            return if key.descending { found.reverse() } else { found };
+        }
+    }
+    Ordering::Equal
+}
+
+pub(crate) fn compare_sorted(compare: CompareAs, a: &Value, b: &Value, cx: &mut Context) -> Ordering {
+    match (a.is_null(), b.is_null()) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (false, false) => {
+            if let (Value::Int(a), Value::Int(b)) = (a, b) {
+                return a.cmp(b);
+            }
+            // Values of one column compare; a conversion that fails leaves them as they came.
+            ops::compare(compare, a, b, cx).unwrap_or(Ordering::Equal)
+        }
+    }
+}
+
+/// `a op b` for quantified subqueries.
+pub(crate) fn holds(
+    op: CompareOp,
+    compare: CompareAs,
+    a: &Value,
+    b: &Value,
+    cx: &mut Context,
+) -> SqlResult<Option<bool>> {
+    compare_values(op, compare, a, b, cx)
+}

@@ -1,0 +1,505 @@
+//! UPDATE and DELETE.
+//!
+//! # Three ways
+//! - one row by its full primary key: found, locked and changed in one descent (`Trx::modify`);
+//! - rows of one table whose index is not changed by the statement: changed as the scan finds them;
+//! - everything else: the rows are found first, then changed, so that no row is found twice.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use row_format::RowView;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::eval::Env;
+use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
+use sql_plan::plan::{Access, AssignValue, Assignment, DeletePlan, SelectPlan, UpdatePlan};
+use storage::row::{Change, Modified, RowBuf, WaitMode};
+use types::{Context, Value};
+
+use crate::context::SlotState;
+use crate::exec::{Exec, Flow};
+use crate::keys::PointKey;
+use crate::outcome::Outcome;
+use crate::row;
+use crate::store::{self, StoreMode};
+
+/// A row to be changed: its target, the row, and its new values.
+type FoundRow = (usize, RowBuf, Vec<(usize, Value)>);
+
+impl Exec<'_, '_> {
+    pub(crate) fn update(&mut self, plan: &UpdatePlan) -> SqlResult<Outcome> {
+        let before = self.cx.warnings.count();
+        let (mut matched, mut changed) = (0u64, 0u64);
+        if let Some(access) = point_access(&plan.select)
+            && plan.targets.len() == 1
+            && is_plain(plan)
+        {
+            (matched, changed) = match self.update_point(plan, access)? {
+                Some(counts) => counts,
+                None => self.update_scanned(plan)?,
+            };
+        } else if plan.buffered {
+            (matched, changed) = self.update_buffered(plan)?;
+        } else {
+            let (m, c) = self.update_scanned(plan)?;
+            matched += m;
+            changed += c;
+        }
+        Ok(Outcome {
+            affected_rows: if self.cx.settings.found_rows { matched } else { changed },
+            info: format!(
+                "Rows matched: {matched}  Changed: {changed}  Warnings: {}",
+                self.cx.warnings.count() - before
+            ),
+            ..Outcome::default()
+        })
+    }
+
+    fn update_mode(&self, ignore: bool, row: u64) -> StoreMode {
+        StoreMode { strict: self.cx.values.sql_mode.strict() && !ignore, row }
+    }
+
+    fn update_scanned(&mut self, plan: &UpdatePlan) -> SqlResult<(u64, u64)> {
+        let target = &plan.targets[0];
+        let limit = self.limit(&plan.select.limit)?;
+        let (mut matched, mut changed) = (0u64, 0u64);
+        if limit.count == 0 {
+            return Ok((0, 0));
+        }
+        self.rows(&plan.select, &mut |exec| {
+            matched += 1;
+            let mode = exec.update_mode(plan.ignore, matched);
+            let changes = exec.assigned_values(target.slot, &target.table, &target.assignments, mode)?;
+            let found = std::mem::take(&mut exec.cx.workspace.slots[usize::from(target.slot)].buf);
+            let outcome = exec.change_row(&target.table, &found, changes);
+            exec.cx.workspace.slots[usize::from(target.slot)].buf = found;
+            match outcome {
+                Ok(c) => changed += u64::from(c),
+                Err(e @ SqlError::DuplicateEntry { .. }) if plan.ignore => exec.cx.warnings.warn(e),
+                Err(e) => return Err(e),
+            }
+            Ok(if matched >= limit.count { Flow::Stop } else { Flow::Continue })
+        })?;
+        Ok((matched, changed))
+    }
+
+    fn update_buffered(&mut self, plan: &UpdatePlan) -> SqlResult<(u64, u64)> {
+        let mut found: Vec<FoundRow> = Vec::new();
+        let mut seen: HashSet<(usize, Vec<u8>)> = HashSet::new();
+        let mut row = 0u64;
+        self.found_rows(&plan.select, &mut |exec| {
+            row += 1;
+            for (i, target) in plan.targets.iter().enumerate() {
+                let slot = &exec.cx.workspace.slots[usize::from(target.slot)];
+                if slot.state != SlotState::Packed || !seen.insert((i, slot.buf.key.clone())) {
+                    continue;
+                }
+                let buf = slot.buf.clone();
+                let mode = exec.update_mode(plan.ignore, row);
+                let changes = exec.assigned_values(target.slot, &target.table, &target.assignments, mode)?;
+                found.push((i, buf, changes));
+            }
+            Ok(Flow::Continue)
+        })?;
+        let (matched, mut changed) = (found.len() as u64, 0);
+        for (i, buf, changes) in found {
+            match self.change_row(&plan.targets[i].table, &buf, changes) {
+                Ok(c) => changed += u64::from(c),
+                Err(e @ SqlError::DuplicateEntry { .. }) if plan.ignore => self.cx.warnings.warn(e),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok((matched, changed))
+    }
+
+    /// Rows in the order and number that ORDER BY and LIMIT say; the slots hold each row when `row` is called.
+    fn found_rows(&mut self, plan: &SelectPlan, row: &mut crate::join::RowFn<'_>) -> SqlResult<()> {
+        let limit = self.limit(&plan.limit)?;
+        if limit.count == 0 {
+            return Ok(());
+        }
+        if plan.order.is_empty() {
+            let mut taken = 0;
+            self.rows(plan, &mut |exec| {
+                taken += 1;
+                let flow = row(exec)?;
+                Ok(if taken >= limit.count { Flow::Stop } else { flow })
+            })?;
+            return Ok(());
+        }
+        let slot = usize::from(plan.steps[0].slot);
+        let mut rows: Vec<(Vec<Value>, RowBuf)> = Vec::new();
+        self.rows(plan, &mut |exec| {
+            let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
+            rows.push((keys?, exec.cx.workspace.slots[slot].buf.clone()));
+            Ok(Flow::Continue)
+        })?;
+        let cx = &mut *self.cx.values;
+        rows.sort_by(|a, b| crate::select::order(&plan.order, &a.0, &b.0, cx));
+        for (_, buf) in rows.into_iter().take(usize::try_from(limit.count).unwrap_or(usize::MAX)) {
+            self.cx.workspace.slots[slot].buf = buf;
+            self.cx.workspace.slots[slot].state = SlotState::Packed;
+            if row(self)? == Flow::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// New values of the assigned columns for the row in `slot`, converted. Later assignments see earlier ones.
+    pub(crate) fn assigned_values(
+        &mut self,
+        slot: Slot,
+        table: &Arc<TableHandle>,
+        assignments: &[Assignment],
+        mode: StoreMode,
+    ) -> SqlResult<Vec<(usize, Value)>> {
+        let chained = reads_assigned(slot, assignments);
+        let mut out = Vec::with_capacity(assignments.len());
+        if chained {
+            let row = &mut self.cx.workspace.slots[usize::from(slot)];
+            row.values.clear();
+            let view = RowView::new(&table.table.spec().layout, &row.buf.body);
+            let read = view.and_then(|v| v.values(&mut row.values));
+            read.map_err(|c| crate::errors::corrupt(&c))?;
+            row.state = SlotState::Values;
+        }
+        let result = self.assign_each(slot, table, assignments, mode, chained, &mut out);
+        if chained {
+            self.cx.workspace.slots[usize::from(slot)].state = SlotState::Packed;
+        }
+        result.map(|()| out)
+    }
+
+    fn assign_each(
+        &mut self,
+        slot: Slot,
+        table: &Arc<TableHandle>,
+        assignments: &[Assignment],
+        mode: StoreMode,
+        chained: bool,
+        out: &mut Vec<(usize, Value)>,
+    ) -> SqlResult<()> {
+        for assignment in assignments {
+            let def = &table.def.columns[assignment.column];
+            let value = match &assignment.value {
+                AssignValue::Default => store::default_of(def, mode, self.cx.values, self.cx.warnings)?,
+                AssignValue::Expr(e) => e.eval(self)?,
+            };
+            self.divided_by_zero(mode)?;
+            let value =
+                store::convert(table, assignment.column, value, mode, self.cx.values, self.cx.warnings)?;
+            if chained {
+                self.cx.workspace.slots[usize::from(slot)].values[assignment.column] = value.clone();
+            }
+            out.push((assignment.column, value));
+        }
+        Ok(())
+    }
+
+    /// Writes the changed row; false when nothing is different.
+    pub(crate) fn change_row(
+        &mut self,
+        table: &Arc<TableHandle>,
+        found: &RowBuf,
+        mut changes: Vec<(usize, Value)>,
+    ) -> SqlResult<bool> {
+        let layout = &table.table.spec().layout;
+        let mut body = std::mem::take(&mut self.cx.workspace.body);
+        let outcome = (|| {
+            row::rebuild(layout, &found.body, &changes, &mut body)?;
+            if body == found.body {
+                return Ok(false);
+            }
+            if stamp_now(table, &mut changes, self.cx.values) {
+                row::rebuild(layout, &found.body, &changes, &mut body)?;
+            }
+            self.cx
+                .trx
+                .update(&table.table, found, &body)
+                .map(|()| true)
+                .map_err(|e| self.row_error(e, table, Some(&body)))
+        })();
+        self.cx.workspace.body = body;
+        outcome
+    }
+
+    /// UPDATE of one row by its primary key, in one descent. `None` when the key cannot be built exactly.
+    fn update_point(&mut self, plan: &UpdatePlan, key: &[Expr]) -> SqlResult<Option<(u64, u64)>> {
+        let target = &plan.targets[0];
+        let step = &plan.select.steps[0];
+        let table = &target.table;
+        let mut buffer = std::mem::take(&mut self.cx.workspace.key);
+        let built = self.point_key(table, 0, key, &mut buffer);
+        let counts = match built {
+            Ok(PointKey::Ready) => {
+                let mode = self.update_mode(plan.ignore, 1);
+                let (mut problem, mut matched) = (None, false);
+                let (params, values, warnings) = (self.params, &mut *self.cx.values, &mut *self.cx.warnings);
+                let modified = self.cx.trx.modify(&table.table, &buffer, WaitMode::Wait, &mut |body, out| {
+                    let mut env = BodyEnv { table, body, params, context: &mut *values };
+                    match decide_update(
+                        &mut env,
+                        step.on.as_ref(),
+                        table,
+                        &target.assignments,
+                        mode,
+                        warnings,
+                        out,
+                    ) {
+                        Ok(decision) => {
+                            matched = decision.is_some();
+                            decision.unwrap_or(Change::Keep)
+                        }
+                        Err(e) => {
+                            problem = Some(e);
+                            Change::Keep
+                        }
+                    }
+                });
+                match (modified, problem) {
+                    (_, Some(e)) => Err(e),
+                    (Ok(Modified::Updated), None) => Ok(Some((1, 1))),
+                    (Ok(_), None) => Ok(Some((u64::from(matched), 0))),
+                    (Err(e), None) => Err(self.row_error(e, table, None)),
+                }
+            }
+            Ok(PointKey::Nothing) => Ok(Some((0, 0))),
+            Ok(PointKey::Unusable) => Ok(None),
+            Err(e) => Err(e),
+        };
+        self.cx.workspace.key = buffer;
+        counts
+    }
+
+    pub(crate) fn delete(&mut self, plan: &DeletePlan) -> SqlResult<Outcome> {
+        let affected = if let Some(key) = point_access(&plan.select)
+            && plan.targets.len() == 1
+            && plan.select.steps[0].on.is_none()
+            && plan.select.gate.is_none()
+        {
+            match self.delete_point(plan, key)? {
+                Some(affected) => affected,
+                None => self.delete_scanned(plan)?,
+            }
+        } else if plan.buffered {
+            self.delete_buffered(plan)?
+        } else {
+            self.delete_scanned(plan)?
+        };
+        Ok(Outcome { affected_rows: affected, ..Outcome::default() })
+    }
+
+    fn delete_point(&mut self, plan: &DeletePlan, key: &[Expr]) -> SqlResult<Option<u64>> {
+        let table = &plan.targets[0].1;
+        let mut buffer = std::mem::take(&mut self.cx.workspace.key);
+        let outcome = match self.point_key(table, 0, key, &mut buffer) {
+            Ok(PointKey::Ready) => {
+                match self.cx.trx.modify(&table.table, &buffer, WaitMode::Wait, &mut |_, _| Change::Delete) {
+                    Ok(modified) => Ok(Some(u64::from(modified == Modified::Deleted))),
+                    Err(e) => Err(self.row_error(e, table, None)),
+                }
+            }
+            Ok(PointKey::Nothing) => Ok(Some(0)),
+            Ok(PointKey::Unusable) => Ok(None),
+            Err(e) => Err(e),
+        };
+        self.cx.workspace.key = buffer;
+        outcome
+    }
+
+    fn delete_scanned(&mut self, plan: &DeletePlan) -> SqlResult<u64> {
+        let (slot, table) = &plan.targets[0];
+        let limit = self.limit(&plan.select.limit)?;
+        let mut affected = 0u64;
+        if limit.count == 0 {
+            return Ok(0);
+        }
+        self.rows(&plan.select, &mut |exec| {
+            exec.delete_row(table, *slot)?;
+            affected += 1;
+            Ok(if affected >= limit.count { Flow::Stop } else { Flow::Continue })
+        })?;
+        Ok(affected)
+    }
+
+    fn delete_row(&mut self, table: &Arc<TableHandle>, slot: Slot) -> SqlResult<()> {
+        let buf = &self.cx.workspace.slots[usize::from(slot)].buf;
+        match self.cx.trx.delete(&table.table, buf) {
+            Ok(()) => Ok(()),
+            Err(e) => Err(self.row_error(e, table, None)),
+        }
+    }
+
+    fn delete_buffered(&mut self, plan: &DeletePlan) -> SqlResult<u64> {
+        let mut found: Vec<(usize, RowBuf)> = Vec::new();
+        let mut seen: HashSet<(usize, Vec<u8>)> = HashSet::new();
+        self.found_rows(&plan.select, &mut |exec| {
+            for (i, (slot, _)) in plan.targets.iter().enumerate() {
+                let row = &exec.cx.workspace.slots[usize::from(*slot)];
+                if row.state == SlotState::Packed && seen.insert((i, row.buf.key.clone())) {
+                    found.push((i, row.buf.clone()));
+                }
+            }
+            Ok(Flow::Continue)
+        })?;
+        for (i, buf) in &found {
+            let table = &plan.targets[*i].1;
+            self.cx.trx.delete(&table.table, buf).map_err(|e| self.row_error(e, table, None))?;
+        }
+        Ok(found.len() as u64)
+    }
+}
+
+/// The key expressions of a plan that reads one row of one table by its primary key.
+fn point_access(plan: &SelectPlan) -> Option<&[Expr]> {
+    match plan.steps.as_slice() {
+        [step] if plan.never.is_none() && plan.limit.count.is_none() && step.outer_end.is_none() => {
+            match &step.access {
+                Access::Point { index: 0, key, .. } => Some(key),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether the row's new values depend on nothing but the row, constants and parameters.
+fn is_plain(plan: &UpdatePlan) -> bool {
+    let target = &plan.targets[0];
+    let single = target.assignments.len() == 1 || !reads_assigned(target.slot, &target.assignments);
+    let values = target.assignments.iter().all(|a| match &a.value {
+        AssignValue::Default => true,
+        AssignValue::Expr(e) => reads_row_only(e),
+    });
+    single
+        && values
+        && plan.select.gate.is_none()
+        && plan.select.steps[0].on.as_ref().is_none_or(reads_row_only)
+}
+
+fn reads_row_only(e: &Expr) -> bool {
+    let mut good = !matches!(
+        e,
+        Expr::Subquery(_)
+            | Expr::UserVariable(_)
+            | Expr::AssignVariable(..)
+            | Expr::SystemVariable(_)
+            | Expr::Session(..)
+            | Expr::InsertValue(_)
+    ) && !matches!(e, Expr::Call { function, .. } if !function.is_deterministic());
+    e.children(&mut |c| good &= reads_row_only(c));
+    good
+}
+
+fn reads_assigned(slot: Slot, assignments: &[Assignment]) -> bool {
+    let mut found = false;
+    for (i, assignment) in assignments.iter().enumerate() {
+        if let AssignValue::Expr(e) = &assignment.value {
+            e.columns(&mut |c| {
+                found |= c.slot == slot && assignments[..i].iter().any(|a| a.column == usize::from(c.column));
+            });
+        }
+    }
+    found
+}
+
+/// Sets ON UPDATE CURRENT_TIMESTAMP columns that the statement does not assign; true when there is one.
+fn stamp_now(table: &TableHandle, changes: &mut Vec<(usize, Value)>, cx: &mut Context) -> bool {
+    let mut stamped = false;
+    for (i, def) in table.def.columns.iter().enumerate() {
+        if def.on_update_now && !changes.iter().any(|(c, _)| *c == i) {
+            changes.push((i, store::now_for(&def.ty, cx)));
+            stamped = true;
+        }
+    }
+    stamped
+}
+
+/// The decision on one row under its leaf's latch: `None` when it does not match.
+fn decide_update(
+    env: &mut BodyEnv<'_>,
+    on: Option<&Expr>,
+    table: &Arc<TableHandle>,
+    assignments: &[Assignment],
+    mode: StoreMode,
+    warnings: &mut sql_plan::error::Warnings,
+    out: &mut Vec<u8>,
+) -> SqlResult<Option<Change>> {
+    if let Some(on) = on
+        && on.eval_truth(env)? != Some(true)
+    {
+        return Ok(None);
+    }
+    let mut changes = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        let value = match &assignment.value {
+            AssignValue::Default => {
+                store::default_of(&table.def.columns[assignment.column], mode, env.context, warnings)?
+            }
+            AssignValue::Expr(e) => e.eval(env)?,
+        };
+        if let Some(warning) = env.context.warnings.pop() {
+            env.context.warnings.clear();
+            env.context.warning_count = 0;
+            let condition = sql_plan::ops::warning_of(&warning);
+            if mode.strict {
+                return Err(condition);
+            }
+            warnings.warn(condition);
+        }
+        let value = store::convert(table, assignment.column, value, mode, env.context, warnings)?;
+        changes.push((assignment.column, value));
+    }
+    let layout = &table.table.spec().layout;
+    row::rebuild(layout, env.body, &changes, out)?;
+    if out.as_slice() == env.body {
+        return Ok(Some(Change::Keep));
+    }
+    if stamp_now(table, &mut changes, env.context) {
+        row::rebuild(layout, env.body, &changes, out)?;
+    }
+    Ok(Some(Change::Update))
+}
+
+/// The environment of expressions that read one row body, constants and parameters.
+struct BodyEnv<'b> {
+    table: &'b TableHandle,
+    body: &'b [u8],
+    params: &'b [Value],
+    context: &'b mut Context,
+}
+
+fn not_here() -> SqlError {
+    SqlError::Io { operation: "an expression that needs its session".into(), table: String::new() }
+}
+
+impl Env for BodyEnv<'_> {
+    fn column(&mut self, column: ColumnRef) -> SqlResult<Value> {
+        let view = RowView::new(&self.table.table.spec().layout, self.body);
+        view.and_then(|v| v.value(usize::from(column.column))).map_err(|c| crate::errors::corrupt(&c))
+    }
+    fn param(&self, n: u16) -> Value {
+        self.params.get(usize::from(n)).cloned().unwrap_or_default()
+    }
+    fn context(&mut self) -> &mut Context {
+        self.context
+    }
+    fn subquery(&mut self, _: &Subquery) -> SqlResult<Value> {
+        Err(not_here())
+    }
+    fn insert_value(&mut self, _: u16) -> SqlResult<Value> {
+        Err(not_here())
+    }
+    fn user_variable(&mut self, _: &str) -> Value {
+        Value::Null
+    }
+    fn set_user_variable(&mut self, _: &str, _: &Value) {}
+    fn system_variable(&mut self, _: &str, _: bool) -> SqlResult<Value> {
+        Err(not_here())
+    }
+    fn session_value(&mut self, _: SessionValue, _: &[Value]) -> SqlResult<Value> {
+        Err(not_here())
+    }
+}
