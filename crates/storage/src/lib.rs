@@ -1,11 +1,14 @@
 //! The engine: buffer pool, B+trees, transactions, locks, versions, recovery, purge.
 
 pub mod btree;
+pub(crate) mod checkpoint;
 mod cleaner;
 mod doublewrite;
+pub mod engine;
 pub mod lock;
 pub mod mtr;
 pub mod pool;
+pub mod recovery;
 pub mod row;
 mod space;
 mod sync;

@@ -1,0 +1,148 @@
+//! Checkpoints: where the next recovery begins, and how much log is kept.
+//!
+//! A checkpoint writes no pages; the page cleaner does that by the age of their changes. It records how far they have got:
+//!
+//! 1. `candidate` = the log's reserved LSN; wait (a few instructions of others) until the log is ready up to it.
+//! 2. Sync the data files, then redo start = the lower of `candidate` and the oldest change that is not durable in a file.
+//! 3. Ask for the facts: active transactions, ids, purge position, GTIDs.
+//! 4. Append the Checkpoint record and wait until it is durable.
+//! 5. Write the control block. 6. Let go of the log that nobody needs.
+//!
+//! # Invariants
+//! K1. A page that becomes dirty after 2 looked has its record at or above `candidate`: it was marked before its record was appended.
+//! K2. A commit below `candidate` is in the transaction table before 3 (the ready LSN waited for its publication). A transaction that
+//!     is active at 3 is in the record; one that ends after 3 has its outcome in the log above `candidate`.
+//! K3. The log is kept from the scan start of the block before the newest, for active transactions back to their first record,
+//!     and as far as anybody else says.
+//!
+//! # A crash
+//! Before 5: the older block counts, its log is there. Between 5 and 6: some log too much is kept.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base::Lsn;
+use log::Log;
+use log_format::record::{ActiveTrx, Checkpoint, GtidState, NextIds, Record, TrxState};
+
+use crate::engine::control::{ControlBlock, ControlFile};
+use crate::engine::error::EngineError;
+use crate::pool::BufferPool;
+
+/// What a checkpoint records beside the pages.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) active: Vec<ActiveTrx>,
+    pub(crate) next: NextIds,
+    pub(crate) purge_position: Lsn,
+    pub(crate) gtids: GtidState,
+    pub(crate) extension: Vec<u8>,
+    /// Lowest LSN that snapshots, rollback, purge or replicas still read.
+    pub(crate) needed_log: Lsn,
+}
+
+/// Takes checkpoints, one at a time.
+pub(crate) struct Checkpointer {
+    log: Arc<Log>,
+    pool: Arc<BufferPool>,
+    control: Mutex<ControlFile>,
+    /// Reserved LSN after the last checkpoint: equal as long as nothing has happened since.
+    quiet_at: AtomicU64,
+    redo_start: AtomicU64,
+    taken: AtomicU64,
+}
+
+impl Checkpointer {
+    pub(crate) fn new(log: Arc<Log>, pool: Arc<BufferPool>, control: ControlFile) -> Self {
+        let redo_start = control.current().redo_start.0;
+        Self {
+            log,
+            pool,
+            control: Mutex::new(control),
+            quiet_at: AtomicU64::new(0),
+            redo_start: AtomicU64::new(redo_start),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    /// Redo start of the newest checkpoint.
+    pub(crate) fn redo_start(&self) -> Lsn {
+        Lsn(self.redo_start.load(Ordering::Relaxed))
+    }
+    /// Bytes of log since the last checkpoint ended.
+    pub(crate) fn log_since(&self) -> u64 {
+        self.log.reserved_lsn().0.saturating_sub(self.quiet_at.load(Ordering::Relaxed))
+    }
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    fn control(&self) -> MutexGuard<'_, ControlFile> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a checkpoint; `clean` says that nothing is left to do and nothing more will be done. Returns its redo start.
+    pub(crate) fn take(&self, facts: &dyn Fn() -> Facts, clean: bool) -> Result<Lsn, EngineError> {
+        let mut control = self.control();
+        self.pool.sync_files()?;
+        let candidate = self.log.reserved_lsn();
+        let unchanged = candidate.0 == self.quiet_at.load(Ordering::Relaxed);
+        let oldest = self.pool.oldest_rec_lsn();
+        if unchanged && oldest.is_none() && control.current().clean == clean {
+            return Ok(self.redo_start());
+        }
+        while self.log.ready_lsn() < candidate {
+            std::thread::yield_now();
+        }
+        let redo_start = self.pool.oldest_rec_lsn().map_or(candidate, |oldest| oldest.min(candidate));
+        let facts = facts();
+        let at = self.append(redo_start, &facts)?;
+        let block = self.block(&control, at, redo_start, &facts, clean);
+        control.write(block)?;
+        self.redo_start.store(redo_start.0, Ordering::Relaxed);
+        self.quiet_at.store(self.log.reserved_lsn().0, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.log.retain_from(keep_from(control.scan_needed_from(), &facts));
+        Ok(redo_start)
+    }
+
+    fn append(&self, redo_start: Lsn, facts: &Facts) -> Result<Lsn, EngineError> {
+        let record = Record::Checkpoint(Checkpoint {
+            redo_start,
+            purge_position: facts.purge_position,
+            next: facts.next,
+            active: facts.active.clone(),
+            gtids: facts.gtids.clone(),
+            extension: &facts.extension,
+        });
+        let appended = self.log.append(|lsn, out| record.encode(lsn, out))?;
+        self.log.wait_durable(appended.end)?;
+        Ok(appended.start)
+    }
+
+    fn block(
+        &self,
+        control: &ControlFile,
+        checkpoint: Lsn,
+        redo_start: Lsn,
+        facts: &Facts,
+        clean: bool,
+    ) -> ControlBlock {
+        let prepared = facts.active.iter().filter(|trx| trx.state == TrxState::Prepared).map(|trx| trx.first);
+        let scan_from = prepared.fold(redo_start.min(facts.purge_position), Lsn::min);
+        ControlBlock {
+            checkpoint,
+            redo_start,
+            clean,
+            scan_start: self.log.frame_start_before(scan_from),
+            durable: self.log.durable_lsn(),
+            ..*control.current()
+        }
+    }
+}
+
+/// K3.
+fn keep_from(scan: Lsn, facts: &Facts) -> Lsn {
+    let active = facts.active.iter().map(|trx| trx.first).filter(|first| !first.is_none());
+    active.fold(scan.min(facts.needed_log), Lsn::min)
+}

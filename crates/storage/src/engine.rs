@@ -1,0 +1,4 @@
+//! engine
+pub(crate) mod barrier;
+pub mod control;
+pub mod error;

@@ -1,0 +1,66 @@
+//! Recovery: one scan of the log from the control block's scan start (docs/design/core.md, section 6).
+//!
+//! # Order
+//! 1. The doublewrite has repaired torn pages (`BufferPool::open`).
+//! 2. Each record: facts into [`Analysis`](analysis), page parts from redo start on into [`Redo`](redo). Pages may be written
+//!    meanwhile: what the scan hands out is durable.
+//! 3. The log is ready for new records; the facts go to the transaction system, which rolls losers back in the background.
+//!
+//! # A crash during recovery
+//! The control block has not moved. The next start does the same over the pages that got written, each change at most once (D1).
+
+mod analysis;
+mod redo;
+
+use std::sync::Arc;
+
+use base::Corruption;
+use env::Disk;
+use log::{Log, LogConfig, LogError};
+use log_format::record::Record;
+
+pub use analysis::{Committed, Loser, OwnedXid, Recovered};
+
+use crate::engine::barrier::LogBarrier;
+use crate::engine::control::ControlBlock;
+use crate::engine::error::EngineError;
+use crate::pool::BufferPool;
+use analysis::Analysis;
+use redo::{Redo, RedoError};
+
+/// Brings the pages up to the end of the log and opens the log behind it.
+pub(crate) fn recover(
+    disk: Arc<dyn Disk>,
+    config: LogConfig,
+    control: &ControlBlock,
+    pool: &Arc<BufferPool>,
+    barrier: &LogBarrier,
+) -> Result<(Arc<Log>, Recovered), EngineError> {
+    let mut analysis = Analysis::new(control.checkpoint);
+    let mut redo = Redo::new(pool);
+    // The scan stops at the first error; one that is no corruption waits here.
+    let mut refused = None;
+    let mut visit = |lsn, bytes: &[u8]| {
+        let record = Record::decode(lsn, bytes)?;
+        analysis.note(lsn, &record);
+        barrier.redo_reached(lsn);
+        if lsn < control.redo_start {
+            return Ok(());
+        }
+        redo.record(lsn, &record).map_err(|e| match e {
+            RedoError::Corrupt(e) => e,
+            RedoError::Pool(e) => {
+                let stopped = Corruption::new("redo", "page", "a page that can be read", &e);
+                refused = Some(e);
+                stopped
+            }
+        })
+    };
+    let opened = Log::open(disk, config, control.scan_start, control.durable, &mut visit);
+    match (opened, refused) {
+        (_, Some(e)) => Err(EngineError::Pool(e)),
+        (Err(LogError::Corrupt(e)), None) => Err(EngineError::Corrupt(e)),
+        (Err(e), None) => Err(EngineError::Log(e)),
+        (Ok(log), None) => Ok((log, analysis.finish()?)),
+    }
+}
