@@ -25,8 +25,8 @@ use base::Lsn;
 use log::Log;
 use log_format::record::{ActiveTrx, Checkpoint, GtidState, NextIds, Record, TrxState};
 
+use crate::engine::EngineError;
 use crate::engine::control::{ControlBlock, ControlFile};
-use crate::engine::error::EngineError;
 use crate::pool::BufferPool;
 
 /// What a checkpoint records beside the pages.
@@ -96,7 +96,7 @@ impl Checkpointer {
         }
         let redo_start = self.pool.oldest_rec_lsn().map_or(candidate, |oldest| oldest.min(candidate));
         let facts = facts();
-        let at = self.append(redo_start, &facts)?;
+        let at = append(&self.log, redo_start, &facts)?;
         let block = self.block(&control, at, redo_start, &facts, clean);
         control.write(block)?;
         self.redo_start.store(redo_start.0, Ordering::Relaxed);
@@ -104,20 +104,6 @@ impl Checkpointer {
         self.taken.fetch_add(1, Ordering::Relaxed);
         self.log.retain_from(keep_from(control.scan_needed_from(), &facts));
         Ok(redo_start)
-    }
-
-    fn append(&self, redo_start: Lsn, facts: &Facts) -> Result<Lsn, EngineError> {
-        let record = Record::Checkpoint(Checkpoint {
-            redo_start,
-            purge_position: facts.purge_position,
-            next: facts.next,
-            active: facts.active.clone(),
-            gtids: facts.gtids.clone(),
-            extension: &facts.extension,
-        });
-        let appended = self.log.append(|lsn, out| record.encode(lsn, out))?;
-        self.log.wait_durable(appended.end)?;
-        Ok(appended.start)
     }
 
     fn block(
@@ -145,4 +131,23 @@ impl Checkpointer {
 fn keep_from(scan: Lsn, facts: &Facts) -> Lsn {
     let active = facts.active.iter().map(|trx| trx.first).filter(|first| !first.is_none());
     active.fold(scan.min(facts.needed_log), Lsn::min)
+}
+
+/// Appends the Checkpoint record and waits until it is durable; returns its LSN.
+pub(crate) fn append(log: &Log, redo_start: Lsn, facts: &Facts) -> Result<Lsn, EngineError> {
+    // A link points below its record. A position that is lower by a byte means the same.
+    let below = |lsn: Lsn, position: Lsn| position.min(Lsn(lsn.0 - 1));
+    let record = |lsn| {
+        Record::Checkpoint(Checkpoint {
+            redo_start: below(lsn, redo_start),
+            purge_position: below(lsn, facts.purge_position),
+            next: facts.next,
+            active: facts.active.clone(),
+            gtids: facts.gtids.clone(),
+            extension: &facts.extension,
+        })
+    };
+    let appended = log.append(|lsn, out| record(lsn).encode(lsn, out))?;
+    log.wait_durable(appended.end)?;
+    Ok(appended.start)
 }

@@ -11,6 +11,8 @@
 
 mod analysis;
 mod redo;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -21,9 +23,9 @@ use log_format::record::Record;
 
 pub use analysis::{Committed, Loser, OwnedXid, Recovered};
 
+use crate::engine::EngineError;
 use crate::engine::barrier::LogBarrier;
 use crate::engine::control::ControlBlock;
-use crate::engine::error::EngineError;
 use crate::pool::BufferPool;
 use analysis::Analysis;
 use redo::{Redo, RedoError};

@@ -7,6 +7,7 @@ use env::DiskError;
 use log::{LogError, LogFailed};
 
 use crate::engine::control::ControlError;
+use crate::mtr::StoreError;
 use crate::pool::PoolError;
 
 #[derive(Debug)]
@@ -48,3 +49,13 @@ macro_rules! from {
 }
 
 from!(DiskError => Disk, ControlError => Control, LogError => Log, LogFailed => LogFailed, PoolError => Pool, Corruption => Corrupt);
+
+impl From<StoreError> for EngineError {
+    fn from(e: StoreError) -> Self {
+        match e {
+            StoreError::Pool(e) => Self::Pool(e),
+            StoreError::Log(e) => Self::LogFailed(e),
+            StoreError::Corrupt(e) => Self::Corrupt(e),
+        }
+    }
+}
