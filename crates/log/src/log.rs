@@ -324,6 +324,18 @@ impl Log {
         }
     }
 
+    /// Ends a [`Log::wait_for_work`] now.
+    pub fn wake(&self) {
+        let _guard = self.nudge.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.nudged.store(true, Ordering::Release);
+        self.nudge.1.notify_all();
+    }
+
+    /// Why the log has stopped, if it has.
+    pub fn failure(&self) -> Option<LogFailed> {
+        self.failed.load(Ordering::Acquire).then(|| self.failure_reason())
+    }
+
     /// The work of the background thread, once a second and after each nudge: writes and syncs what policies 0 and 2 left,
     /// prepares space ahead of the tail.
     pub fn tick(&self) {

@@ -63,7 +63,7 @@ impl Work for Log {
     }
 
     fn failure(&self) -> Option<LogFailed> {
-        self.failed.load(Ordering::Acquire).then(|| self.failure_reason())
+        Self::failure(self)
     }
 
     fn round(&self, want: Want) -> Result<(), LogFailed> {

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Lsn;
-use log::Log;
+use log::{FrameStart, Log};
 use log_format::record::{ActiveTrx, Checkpoint, GtidState, NextIds, Record, TrxState};
 
 use crate::engine::EngineError;
@@ -85,6 +85,10 @@ impl Checkpointer {
     pub(crate) fn take(&self, facts: &dyn Fn() -> Facts, clean: bool) -> Result<Lsn, EngineError> {
         let mut control = self.control();
         self.pool.sync_files()?;
+        if clean {
+            // Ends the frame, so that the next start scans the Checkpoint record alone.
+            self.log.wait_durable(self.log.ready_lsn())?;
+        }
         let candidate = self.log.reserved_lsn();
         let unchanged = candidate.0 == self.quiet_at.load(Ordering::Relaxed);
         let oldest = self.pool.oldest_rec_lsn();
@@ -96,8 +100,10 @@ impl Checkpointer {
         }
         let redo_start = self.pool.oldest_rec_lsn().map_or(candidate, |oldest| oldest.min(candidate));
         let facts = facts();
-        let at = append(&self.log, redo_start, &facts)?;
-        let block = self.block(&control, at, redo_start, &facts, clean);
+        let scan_start = self.scan_start(redo_start, &facts);
+        let checkpoint = append(&self.log, redo_start, &facts)?;
+        let durable = self.log.durable_lsn();
+        let block = ControlBlock { checkpoint, redo_start, clean, scan_start, durable, ..*control.current() };
         control.write(block)?;
         self.redo_start.store(redo_start.0, Ordering::Relaxed);
         self.quiet_at.store(self.log.reserved_lsn().0, Ordering::Relaxed);
@@ -106,24 +112,10 @@ impl Checkpointer {
         Ok(redo_start)
     }
 
-    fn block(
-        &self,
-        control: &ControlFile,
-        checkpoint: Lsn,
-        redo_start: Lsn,
-        facts: &Facts,
-        clean: bool,
-    ) -> ControlBlock {
+    /// Asked before the Checkpoint record is appended: the frame that is being filled is known exactly, older ones sparsely.
+    fn scan_start(&self, redo_start: Lsn, facts: &Facts) -> FrameStart {
         let prepared = facts.active.iter().filter(|trx| trx.state == TrxState::Prepared).map(|trx| trx.first);
-        let scan_from = prepared.fold(redo_start.min(facts.purge_position), Lsn::min);
-        ControlBlock {
-            checkpoint,
-            redo_start,
-            clean,
-            scan_start: self.log.frame_start_before(scan_from),
-            durable: self.log.durable_lsn(),
-            ..*control.current()
-        }
+        self.log.frame_start_before(prepared.fold(redo_start.min(facts.purge_position), Lsn::min))
     }
 }
 

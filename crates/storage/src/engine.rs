@@ -19,13 +19,233 @@
 //!
 //! [`recovery`]: crate::recovery
 
+mod background;
 pub(crate) mod barrier;
 mod config;
 pub mod control;
 mod error;
 pub(crate) mod ground;
+mod spaces;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use base::{IndexId, Lsn, SpaceId, TableId};
+use env::{Clock, Disk};
+use log::Log;
+use log_format::record::{GtidState, NextIds};
 
 pub use config::{
     DICTIONARY_INDEX, DICTIONARY_ROOT, DICTIONARY_SPACE, EngineConfig, FIRST_USER_ID, Shutdown, StartReport,
 };
 pub use error::EngineError;
+
+use crate::checkpoint::{Checkpointer, Facts};
+use crate::mtr::Store;
+use crate::pool::BufferPool;
+use crate::table::{Table, TableSource, TableSpec};
+use background::Background;
+use ground::Ground;
+
+/// One open data directory.
+pub struct Engine {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    config: EngineConfig,
+    server_uuid: [u8; 16],
+    report: StartReport,
+    checkpointer: Checkpointer,
+    next_table: AtomicU64,
+    next_index: AtomicU64,
+    next_space: AtomicU32,
+    /// Open tables, for rollback and purge before the caller has a source of its own.
+    tables: RwLock<hashbrown::HashMap<TableId, Arc<Table>>>,
+    background: Mutex<Option<Background>>,
+    hooks: Hooks,
+    /// Holds the directory for this process.
+    _directory: Box<dyn Send + Sync>,
+}
+
+/// What rooms above contribute to a checkpoint.
+#[derive(Default)]
+struct Hooks {
+    gtids: OnceLock<Box<dyn Fn() -> GtidState + Send + Sync>>,
+    extension: OnceLock<Box<dyn Fn() -> Vec<u8> + Send + Sync>>,
+    keep_log: OnceLock<Box<dyn Fn() -> Lsn + Send + Sync>>,
+}
+
+impl Engine {
+    /// Opens the data directory, or makes a new one when it is empty.
+    pub fn open(
+        config: EngineConfig,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Self>, EngineError> {
+        let ground = Ground::open(&config, &disk, &clock)?;
+        Self::assemble(config, clock, ground).map(Arc::new)
+    }
+
+    fn assemble(config: EngineConfig, clock: Arc<dyn Clock>, ground: Ground) -> Result<Self, EngineError> {
+        let Ground { log, pool, control, report, directory } = ground;
+        if let Some(loser) = report.recovered.losers.first() {
+            return Err(EngineError::Directory(format!(
+                "transaction {} has no outcome in the log, and this build cannot roll back at start",
+                loser.id
+            )));
+        }
+        let next = report.recovered.next;
+        Ok(Self {
+            server_uuid: control.current().server_uuid,
+            store: Store::new(Arc::clone(&pool), Arc::clone(&log)),
+            clock,
+            config,
+            checkpointer: Checkpointer::new(log, pool, control),
+            next_table: AtomicU64::new(next.table.0.max(FIRST_USER_ID)),
+            next_index: AtomicU64::new(next.index.0.max(FIRST_USER_ID)),
+            next_space: AtomicU32::new(next.space.0.max(1)),
+            tables: RwLock::default(),
+            background: Mutex::new(None),
+            hooks: Hooks::default(),
+            report,
+            _directory: directory,
+        })
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+    pub fn log(&self) -> &Arc<Log> {
+        &self.store.log
+    }
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.store.pool
+    }
+    pub fn config(&self) -> &EngineConfig {
+        &self.config
+    }
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+    pub fn server_uuid(&self) -> [u8; 16] {
+        self.server_uuid
+    }
+    pub fn report(&self) -> &StartReport {
+        &self.report
+    }
+
+    /// Runtime state of a table; the same as long as it is open.
+    pub fn open_table(&self, spec: TableSpec) -> Arc<Table> {
+        let id = spec.id;
+        let table = Table::new(spec);
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&table));
+        table
+    }
+    /// Forgets a table: it was dropped, or another version of it has been opened.
+    pub fn close_table(&self, id: TableId) {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    pub fn new_table_id(&self) -> TableId {
+        TableId(self.next_table.fetch_add(1, Ordering::Relaxed))
+    }
+    pub fn new_index_id(&self) -> IndexId {
+        IndexId(self.next_index.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// GTID state for checkpoints; set once, before `start`.
+    pub fn set_gtid_source(&self, source: impl Fn() -> GtidState + Send + Sync + 'static) {
+        assert!(self.hooks.gtids.set(Box::new(source)).is_ok(), "the GTID source is set once");
+    }
+    /// Bytes that the checkpoint carries for the caller; `report().recovered.extension` gives them back.
+    pub fn set_checkpoint_extension(&self, source: impl Fn() -> Vec<u8> + Send + Sync + 'static) {
+        assert!(self.hooks.extension.set(Box::new(source)).is_ok(), "the extension source is set once");
+    }
+    /// Lowest LSN that dump threads and retention still want; the log is kept from there. Set once.
+    pub fn set_log_keeper(&self, keeper: impl Fn() -> Lsn + Send + Sync + 'static) {
+        assert!(self.hooks.keep_log.set(Box::new(keeper)).is_ok(), "the log keeper is set once");
+    }
+
+    /// Takes a checkpoint now; returns its redo start.
+    pub fn checkpoint(&self) -> Result<Lsn, EngineError> {
+        self.checkpointer.take(&|| self.facts(), false)
+    }
+
+    /// Takes a checkpoint when enough log was written since the last one.
+    pub fn checkpoint_if_due(&self) -> Result<(), EngineError> {
+        let due = (self.config.checkpoint_age / 8).clamp(1 << 20, 64 << 20);
+        if self.checkpointer.log_since() >= due {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Checkpoints taken since the start, and bytes of log that recovery would redo from the newest.
+    pub fn checkpoint_state(&self) -> (u64, u64) {
+        let age = self.log().reserved_lsn().0.saturating_sub(self.checkpointer.redo_start().0);
+        (self.checkpointer.taken(), age)
+    }
+
+    fn facts(&self) -> Facts {
+        let position = self.log().reserved_lsn();
+        Facts {
+            active: Vec::new(),
+            next: NextIds {
+                trx: self.report.recovered.next.trx,
+                table: TableId(self.next_table.load(Ordering::Relaxed)),
+                index: IndexId(self.next_index.load(Ordering::Relaxed)),
+                space: SpaceId(self.next_space.load(Ordering::Relaxed)),
+            },
+            purge_position: position,
+            gtids: match self.hooks.gtids.get() {
+                Some(source) => source(),
+                None => GtidState { gtids: self.report.recovered.gtids.clone() },
+            },
+            extension: match self.hooks.extension.get() {
+                Some(source) => source(),
+                None => self.report.recovered.extension.clone(),
+            },
+            needed_log: self.hooks.keep_log.get().map_or(position, |keeper| keeper()),
+        }
+    }
+
+    /// Begins the background work: rollback of losers, purge, page cleaner, checkpoints, the log's tick.
+    pub fn start(self: &Arc<Self>, source: Arc<dyn TableSource>) -> Result<(), EngineError> {
+        background::start(self, source)
+    }
+
+    /// What went wrong in background threads since the last call, for the server's error log.
+    pub fn take_background_errors(&self) -> Vec<String> {
+        self.background().as_ref().map(Background::take_errors).unwrap_or_default()
+    }
+
+    /// Stops. No transaction may run; those that do are losers of the next start.
+    pub fn shutdown(&self, how: Shutdown) -> Result<(), EngineError> {
+        let background = self.background().take();
+        if let Some(background) = background {
+            background.stop(|| self.log().wake());
+        }
+        if how != Shutdown::LogOnly {
+            self.pool().flush_all()?;
+            self.checkpointer.take(&|| self.facts(), true)?;
+        }
+        self.log().shutdown()?;
+        Ok(())
+    }
+
+    fn background(&self) -> MutexGuard<'_, Option<Background>> {
+        self.background.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The log has failed: nothing can be written any more.
+    pub fn is_stopped(&self) -> bool {
+        self.log().failure().is_some()
+    }
+}
+
+impl TableSource for Engine {
+    fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+}

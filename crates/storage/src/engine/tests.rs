@@ -1,0 +1,164 @@
+//! Opening, closing and refusing data directories.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Gtid, SpaceId};
+use env::{Clock, Disk, ManualClock, OsDisk, RealClock, SimDisk};
+use log_format::record::GtidState;
+
+use super::*;
+use crate::btree::TreeKind;
+
+fn config() -> EngineConfig {
+    EngineConfig {
+        log_ring_size: 64 << 10,
+        log_segment_size: 256 << 10,
+        background: false,
+        ..EngineConfig::with_frames(64)
+    }
+}
+
+fn open(sim: &SimDisk) -> Result<Arc<Engine>, EngineError> {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(Duration::from_secs(1_800_000_000)));
+    Engine::open(config(), sim.disk(), clock)
+}
+
+#[test]
+fn a_clean_shutdown_leaves_nothing_to_redo() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    assert!(engine.report().is_new);
+    let uuid = engine.server_uuid();
+    let space = engine.create_space().unwrap();
+    let (index, root) = engine.create_tree(space, TreeKind::Clustered).unwrap();
+    assert_eq!((space, index, root), (SpaceId(1), IndexId(FIRST_USER_ID), base::PageNo(1)));
+    engine.shutdown(Shutdown::Fast).unwrap();
+    drop(engine);
+    let engine = open(&sim).unwrap();
+    let report = engine.report();
+    assert!(report.was_clean && !report.is_new);
+    assert_eq!(report.recovered.records, 1, "the Checkpoint record alone");
+    assert_eq!(engine.server_uuid(), uuid);
+    assert_eq!(engine.create_space().unwrap(), SpaceId(2));
+    assert_eq!(engine.new_index_id(), IndexId(FIRST_USER_ID + 1));
+}
+
+#[test]
+fn a_shutdown_of_the_log_alone_recovers() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    let space = engine.create_space().unwrap();
+    engine.shutdown(Shutdown::LogOnly).unwrap();
+    drop(engine);
+    sim.crash();
+    let engine = open(&sim).unwrap();
+    assert!(!engine.report().was_clean);
+    assert!(engine.report().recovered.records > 1);
+    let (_, root) = engine.create_tree(space, TreeKind::Secondary).unwrap();
+    assert_eq!(root, base::PageNo(1));
+}
+
+#[test]
+fn two_engines_cannot_have_one_directory() {
+    let sim = SimDisk::new(1);
+    let first = open(&sim).unwrap();
+    assert!(matches!(open(&sim), Err(EngineError::Disk(_))));
+    drop(first);
+    open(&sim).unwrap();
+}
+
+#[test]
+fn data_without_a_control_file_is_not_overwritten() {
+    let sim = SimDisk::new(1);
+    open(&sim).unwrap().shutdown(Shutdown::Fast).unwrap();
+    sim.remove("morse.control").unwrap();
+    let Err(EngineError::Directory(why)) = open(&sim) else { panic!("must be refused") };
+    assert!(why.contains("no control file"), "{why}");
+}
+
+#[test]
+fn an_interrupted_first_start_is_done_anew() {
+    let calls = {
+        let sim = SimDisk::new(1);
+        drop(open(&sim).unwrap());
+        sim.calls()
+    };
+    for call in 0..calls {
+        let sim = SimDisk::new(call);
+        sim.crash_after(call);
+        assert!(open(&sim).is_err());
+        sim.crash();
+        let engine = open(&sim).unwrap_or_else(|e| panic!("crash after call {call}: {e}"));
+        engine.create_tree(DICTIONARY_SPACE, TreeKind::Clustered).unwrap();
+    }
+}
+
+#[test]
+fn spaces_that_nobody_names_are_removed() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    let spaces: Vec<_> = (0..4).map(|_| engine.create_space().unwrap()).collect();
+    engine.drop_space(spaces[0]).unwrap();
+    engine.shutdown(Shutdown::LogOnly).unwrap();
+    drop(engine);
+    let engine = open(&sim).unwrap();
+    assert_eq!(engine.remove_orphan_spaces(&[spaces[2]]).unwrap(), [spaces[1], spaces[3]]);
+    assert_eq!(engine.pool().spaces().unwrap(), [DICTIONARY_SPACE, spaces[2]]);
+    assert_eq!(engine.create_space().unwrap(), SpaceId(5), "numbers do not come back");
+}
+
+#[test]
+fn checkpoints_carry_gtids_and_the_callers_bytes() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    let gtid = Gtid { domain_id: 0, server_id: 1, seq_no: 42 };
+    engine.set_gtid_source(move || GtidState { gtids: vec![gtid] });
+    engine.set_checkpoint_extension(|| b"dictionary version 3".to_vec());
+    engine.create_space().unwrap();
+    engine.checkpoint().unwrap();
+    drop(engine);
+    sim.crash();
+    let engine = open(&sim).unwrap();
+    assert_eq!(engine.report().recovered.gtids, [gtid]);
+    assert_eq!(engine.report().recovered.extension, b"dictionary version 3");
+    // Without new sources the facts of the start are carried on.
+    engine.create_space().unwrap();
+    engine.checkpoint().unwrap();
+    drop(engine);
+    let engine = open(&sim).unwrap();
+    assert_eq!(engine.report().recovered.gtids, [gtid]);
+}
+
+#[test]
+fn checkpoints_let_go_of_old_segments_and_do_nothing_when_nothing_happened() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    for _ in 0..3 {
+        engine.log().rotate().unwrap();
+        engine.create_space().unwrap();
+        engine.pool().flush_all().unwrap();
+        engine.checkpoint().unwrap();
+    }
+    let taken = engine.checkpoint_state().0;
+    engine.checkpoint().unwrap();
+    assert_eq!(engine.checkpoint_state().0, taken);
+    let kept = engine.log().segments();
+    assert!(kept.len() <= 3 && kept[0].number > 1, "{kept:?}");
+}
+
+#[test]
+fn a_real_directory_starts_with_its_threads_and_stops() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Arc::new(RealClock::new());
+    let config = EngineConfig { background: true, ..EngineConfig::with_frames(256) };
+    let disk = || Arc::new(OsDisk::new(directory.path())) as Arc<dyn Disk>;
+    let engine = Engine::open(config.clone(), disk(), clock.clone()).unwrap();
+    engine.start(Arc::clone(&engine) as Arc<dyn TableSource>).unwrap();
+    engine.create_space().unwrap();
+    engine.shutdown(Shutdown::Fast).unwrap();
+    assert_eq!(engine.take_background_errors(), Vec::<String>::new());
+    drop(engine);
+    let engine = Engine::open(config, disk(), clock).unwrap();
+    assert!(engine.report().was_clean);
+}
