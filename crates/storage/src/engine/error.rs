@@ -4,7 +4,7 @@ use std::fmt;
 
 use base::Corruption;
 use env::DiskError;
-use log::{LogError, LogFailed};
+use log::{LogError, LogFailed, LogReadError};
 
 use crate::engine::control::ControlError;
 use crate::mtr::StoreError;
@@ -16,6 +16,7 @@ pub enum EngineError {
     Control(ControlError),
     Log(LogError),
     LogFailed(LogFailed),
+    LogRead(LogReadError),
     Pool(PoolError),
     Corrupt(Corruption),
     /// The data directory is not one of ours, or not in a state to start from; says what to do.
@@ -29,6 +30,7 @@ impl fmt::Display for EngineError {
             Self::Control(e) => e.fmt(f),
             Self::Log(e) => e.fmt(f),
             Self::LogFailed(e) => e.fmt(f),
+            Self::LogRead(e) => e.fmt(f),
             Self::Pool(e) => e.fmt(f),
             Self::Corrupt(e) => e.fmt(f),
             Self::Directory(e) => f.write_str(e),
@@ -55,6 +57,7 @@ impl From<StoreError> for EngineError {
         match e {
             StoreError::Pool(e) => Self::Pool(e),
             StoreError::Log(e) => Self::LogFailed(e),
+            StoreError::LogRead(e) => Self::LogRead(e),
             StoreError::Corrupt(e) => Self::Corrupt(e),
         }
     }
