@@ -39,3 +39,4 @@ pub use api::{Appended, FlushPolicy, LogConfig, LogError, LogFailed, LogReadErro
 pub use counters::LogCounters;
 pub use log::Log;
 pub use log_format::frame::FrameStart;
+pub use open::ScannedLog;

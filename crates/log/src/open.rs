@@ -60,17 +60,51 @@ impl Log {
         known_durable: Lsn,
         visit: Visit<'_>,
     ) -> Result<Arc<Self>, LogError> {
+        Self::scan(disk, config, from, known_durable, visit)?.begin()
+    }
+
+    /// The reading half of [`Log::open`]: nothing has been changed on disk when it returns.
+    pub fn scan(
+        disk: Arc<dyn Disk>,
+        config: LogConfig,
+        from: FrameStart,
+        known_durable: Lsn,
+        visit: Visit<'_>,
+    ) -> Result<ScannedLog, LogError> {
         check(&config)?;
         let found = Found::list(&disk)?;
         let mut scan = Scan { found: &found, known_durable, index: FrameIndex::default() };
         let (end, last) = scan.run(from, visit)?;
         let index = scan.index;
-        found.remove_unstarted(&disk, last)?;
-        let segments = found.contiguous(last);
+        Ok(ScannedLog { disk, config, found, end, last, index })
+    }
+}
+
+/// A log that has been read to its end and not yet been touched.
+pub struct ScannedLog {
+    disk: Arc<dyn Disk>,
+    config: LogConfig,
+    found: Found,
+    end: FrameStart,
+    /// Number of the last segment.
+    last: u64,
+    index: FrameIndex,
+}
+
+impl ScannedLog {
+    /// Where the log ends: everything that was handed out lies below.
+    pub fn end(&self) -> Lsn {
+        self.end.lsn
+    }
+
+    /// Begins a new segment at the end; from here on the log can be appended to.
+    pub fn begin(self) -> Result<Arc<Log>, LogError> {
+        self.found.remove_unstarted(&self.disk, self.last)?;
+        let segments = self.found.contiguous(self.last);
         let old = segments.last().map(Arc::clone);
-        let log = begin(disk, config, segments, end, index)?;
+        let log = begin(self.disk, self.config, segments, self.end, self.index)?;
         if let Some(old) = old {
-            old.file.set_len(end.lsn - old.start)?;
+            old.file.set_len(self.end.lsn - old.start)?;
         }
         Ok(log)
     }

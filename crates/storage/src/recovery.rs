@@ -58,11 +58,15 @@ pub(crate) fn recover(
             }
         })
     };
-    let opened = Log::open(disk, config, control.scan_start, control.durable, &mut visit);
-    match (opened, refused) {
-        (_, Some(e)) => Err(EngineError::Pool(e)),
-        (Err(LogError::Corrupt(e)), None) => Err(EngineError::Corrupt(e)),
-        (Err(e), None) => Err(EngineError::Log(e)),
-        (Ok(log), None) => Ok((log, analysis.finish()?)),
-    }
+    let scanned = Log::scan(disk, config, control.scan_start, control.durable, &mut visit);
+    let scanned = match (scanned, refused) {
+        (_, Some(e)) => return Err(EngineError::Pool(e)),
+        (Err(LogError::Corrupt(e)), None) => return Err(EngineError::Corrupt(e)),
+        (Err(e), None) => return Err(EngineError::Log(e)),
+        (Ok(scanned), None) => scanned,
+    };
+    // Everything that can be refused is refused before the log is changed.
+    redo.finish(scanned.end())?;
+    let recovered = analysis.finish()?;
+    Ok((scanned.begin()?, recovered))
 }

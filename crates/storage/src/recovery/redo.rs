@@ -3,10 +3,10 @@
 //! # Invariants
 //! D1. A part is applied iff the page's LSN is below the record's, by the function that made the change. The page's LSN must then be
 //!     the one the record was made on: anything else is a hole in the history, and recovery stops.
-//! D2. A page that the record formats is made afresh and not read: what its file holds is older than the record or will be made
-//!     again from it by the rest of the log.
+//! D2. A page that the record formats need not be readable: if its file holds nothing or a torn page, it is made afresh.
 //! D3. Records of a space without a file are passed over: the space was dropped later. If its table still exists, opening
 //!     the table finds the file missing and says so.
+//! D4. No page is newer than the log: one that is says that the log was durable further than it can be read.
 
 use base::{Corruption, Lsn, PageId, SpaceId};
 use hashbrown::HashSet;
@@ -18,12 +18,13 @@ use crate::pool::{AccessHint, BufferPool, PageWrite, PoolError};
 pub(crate) struct Redo<'p> {
     pool: &'p BufferPool,
     gone: HashSet<SpaceId>,
-    pub(crate) applied: u64,
+    /// The page with the highest LSN that was met.
+    newest: (Lsn, PageId),
 }
 
 impl<'p> Redo<'p> {
     pub(crate) fn new(pool: &'p BufferPool) -> Self {
-        Self { pool, gone: HashSet::new(), applied: 0 }
+        Self { pool, gone: HashSet::new(), newest: (Lsn::NONE, PageId::default()) }
     }
 
     /// Redoes the record at `lsn`.
@@ -40,6 +41,7 @@ impl<'p> Redo<'p> {
         let formats = first.op.is_format();
         let Some(mut page) = self.latch(id, formats)? else { return Ok(()) };
         if page.page_lsn() >= lsn {
+            self.newest = self.newest.max((page.page_lsn(), id));
             return Ok(());
         }
         if !formats && page.page_lsn() != first.previous {
@@ -50,15 +52,27 @@ impl<'p> Redo<'p> {
         for part in parts {
             apply(page.bytes_mut(), &part.op, lsn)?;
         }
-        self.applied += 1;
         Ok(())
+    }
+
+    /// D4; the log ends at `end`.
+    pub(crate) fn finish(&self, end: Lsn) -> Result<(), Corruption> {
+        let (lsn, page) = self.newest;
+        if lsn < end {
+            return Ok(());
+        }
+        let found = format_args!("{lsn}, so acknowledged log is missing").to_string();
+        Err(Corruption::new(page, "page_lsn", format_args!("below the end of the log, {end}"), found))
     }
 
     fn latch(&mut self, id: PageId, formats: bool) -> Result<Option<PageWrite<'p>>, RedoError> {
         if self.gone.contains(&id.space) {
             return Ok(None);
         }
-        let page = if formats { self.pool.create(id) } else { self.pool.write(id, AccessHint::Normal) };
+        let page = match self.pool.write(id, AccessHint::Normal) {
+            Err(PoolError::Missing(_) | PoolError::Corrupt(_)) if formats => self.pool.create(id),
+            other => other,
+        };
         match page {
             Ok(page) => Ok(Some(page)),
             Err(PoolError::NoSpace(space)) => {

@@ -230,3 +230,26 @@ fn a_crash_at_any_call_leaves_a_prefix_with_all_that_was_acknowledged() {
         assert!((1..100).contains(&finished), "the last few crashes come after the end: {finished}");
     }
 }
+
+#[test]
+fn a_page_that_is_newer_than_the_log_stops_the_start() {
+    let sim = SimDisk::new(3);
+    let world = World::open(&sim).unwrap();
+    world.create().unwrap();
+    let end = world.insert(b"first").unwrap();
+    world.store.log.wait_durable(end).unwrap();
+    let last = world.insert(b"second").unwrap();
+    world.store.pool.flush_all().unwrap();
+    drop(world);
+    // The last frame, which the page proves was durable, is damaged at rest; no later frame or checkpoint knows of it.
+    let content = sim.content("log/000001.seg").unwrap();
+    let record = (last.0 - 4096 - 4) as usize;
+    assert!(content[record..record + 4] != [0; 4]);
+    sim.flip_bit("log/000001.seg", record as u64 * 8);
+    sim.kill();
+    let before = sim.content("log/000001.seg");
+    let Err(EngineError::Corrupt(found)) = World::open(&sim) else { panic!("must be refused") };
+    assert_eq!(found.field, "page_lsn");
+    assert_eq!(sim.content("log/000001.seg"), before, "the evidence is left alone");
+    assert_eq!(sim.content("log/000002.seg"), None);
+}
