@@ -19,9 +19,18 @@ use base::{Corruption, IndexId, Lsn, PageId, PageNo, TrxId};
 /// Performs `op` and sets the page's LSN to `lsn`, or changes nothing and says what does not fit.
 pub fn apply(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) -> Result<(), Corruption> {
     validate(page, op)?;
+    apply_validated(page, op, lsn);
+    Ok(())
+}
+
+/// The second half of [`apply`], for a caller that has validated the operation on exactly this page: live changes validate
+/// before they log.
+///
+/// # Panics
+/// May panic when the page has changed since it was validated.
+pub fn apply_validated(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
     execute(page, op, lsn);
     header::set_page_lsn(page, lsn);
-    Ok(())
 }
 
 /// Whether [`apply`] would succeed.

@@ -24,7 +24,7 @@ mod overflow;
 mod splice;
 mod view;
 
-pub use apply::{apply, validate};
+pub use apply::{apply, apply_validated, validate};
 pub use bitmap::{BITMAP_PAGES, first_free, is_used, used_count};
 pub use check::check;
 pub use fuzz::fuzz_page;

@@ -165,11 +165,25 @@ impl SplicesBuf {
     }
 }
 
+/// Where two strings of equal length begin to differ; eight bytes at a time.
+fn first_difference(old: &[u8], new: &[u8]) -> Option<usize> {
+    let (old_words, old_rest) = old.as_chunks::<8>();
+    let (new_words, new_rest) = new.as_chunks::<8>();
+    for (index, (a, b)) in old_words.iter().zip(new_words).enumerate() {
+        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differing != 0 {
+            return Some(index * 8 + differing.trailing_zeros() as usize / 8);
+        }
+    }
+    let rest = old_rest.iter().zip(new_rest).position(|(a, b)| a != b)?;
+    Some(old_words.len() * 8 + rest)
+}
+
 /// Runs of differing bytes of two strings of equal length; runs less than four equal bytes apart are one, as a splice costs that much.
 fn changed_runs<'a>(old: &'a [u8], new: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let start = at + old[at..].iter().zip(&new[at..]).position(|(a, b)| a != b)?;
+        let start = at + first_difference(&old[at..], &new[at..])?;
         let (mut end, mut next) = (start + 1, start + 1);
         while next < old.len() && next < end + 4 {
             if old[next] != new[next] {

@@ -298,17 +298,43 @@ impl<'a> PageView<'a> {
     #[inline]
     fn partition(&self, low: usize, key: &[u8], after_equal: bool) -> Result<usize, Corruption> {
         let head = key_head(key);
-        let (mut low, mut high) = (low, self.slots);
+        let low = self.first_head(low, |found| found >= head);
+        if low >= self.slots || self.head(low) != head {
+            return Ok(low);
+        }
+        // Keys that share their first four bytes: the rest decides.
+        let high = if low + 1 < self.slots && self.head(low + 1) == head {
+            self.first_head(low + 1, |found| found > head)
+        } else {
+            low + 1
+        };
+        self.partition_keys(low, high, key, after_equal)
+    }
+
+    /// First slot from `low` on whose head satisfies `reached`, which none before it and all behind it do.
+    /// The direction of each step is data, not a branch: a search that goes anywhere with equal chance cannot be predicted.
+    #[inline]
+    fn first_head(&self, low: usize, reached: impl Fn(u32) -> bool) -> usize {
+        let (mut base, mut size) = (low, self.slots.saturating_sub(low));
+        while size > 1 {
+            let half = size / 2;
+            base += half * usize::from(!reached(self.head(base + half - 1)));
+            size -= half;
+        }
+        base + usize::from(size == 1 && !reached(self.head(base)))
+    }
+
+    fn partition_keys(
+        &self,
+        mut low: usize,
+        mut high: usize,
+        key: &[u8],
+        after_equal: bool,
+    ) -> Result<usize, Corruption> {
         while low < high {
             let middle = (low + high) / 2;
-            let found = self.head(middle);
-            let below = if found == head {
-                let order = self.key(middle)?.cmp(key);
-                order.is_lt() || (after_equal && order.is_eq())
-            } else {
-                found < head
-            };
-            if below {
+            let order = self.key(middle)?.cmp(key);
+            if order.is_lt() || (after_equal && order.is_eq()) {
                 low = middle + 1;
             } else {
                 high = middle;

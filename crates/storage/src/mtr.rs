@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Corruption, Lsn, PageId};
 use log::{Appended, Log, LogFailed, LogReadError};
 use log_format::record::{PagePart, Record, System};
-use page_format::{Page, PageOp, apply, header, validate};
+use page_format::{Page, PageOp, apply, apply_validated, header, validate};
 
 use crate::btree::SpaceHints;
 use crate::pool::{AccessHint, BufferPool, PageWrite, PoolError};
@@ -117,7 +117,7 @@ impl Store {
         let before = self.copy_for_check(page);
         page.mark_dirty(self.log.reserved_lsn());
         let appended = self.log.append(|lsn, out| record.encode(lsn, out))?;
-        apply(page.bytes_mut(), &op, appended.start)?;
+        apply_validated(page.bytes_mut(), &op, appended.start);
         if let Some(before) = before {
             check_again(&record, appended.start, vec![(part.page, before)], &[&**page]);
         }

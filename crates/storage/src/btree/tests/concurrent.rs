@@ -93,3 +93,40 @@ fn writers_scans_in_both_directions_and_the_verifier_run_together() {
 fn long_keys_make_deep_trees_that_grow_and_shrink_under_load() {
     stress(true, 6000);
 }
+
+/// The way left when the neighbour is latched: the cursor lets go, waits, and sees what came in below it meanwhile.
+#[test]
+fn a_scan_to_the_left_that_had_to_wait_misses_nothing() {
+    let world = World::new(256);
+    let (store, tree) = (&world.store, world.clustered());
+    for n in 0..1000u32 {
+        insert_row(store, &tree, &(n * 10).to_be_bytes(), &[5; 300]);
+    }
+    // The first key of a leaf in the middle, which is the separator, and its predecessor on the leaf before.
+    let mut cursor = tree.seek(store, Seek::AtLeast(&5000u32.to_be_bytes())).unwrap();
+    while cursor.slot() != 0 {
+        cursor.move_next().unwrap();
+    }
+    let first = u32::from_be_bytes(cursor.key().unwrap().try_into().unwrap());
+    drop(cursor);
+    let before = first - 10;
+    // Without that key, one that is above it and below the leaf's next belongs at the front of the right leaf.
+    remove(store, &tree, &first.to_be_bytes());
+    let (first, between) = (first + 10, first + 1);
+    let left = tree.write(store, &before.to_be_bytes()).unwrap();
+    let (go, begun) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let scan = scope.spawn(|| {
+            let mut cursor = tree.seek(store, Seek::AtLeast(&first.to_be_bytes())).unwrap();
+            assert_eq!(cursor.slot(), 0);
+            go.send(()).unwrap();
+            cursor.move_prev().unwrap();
+            cursor.key().unwrap().to_vec()
+        });
+        begun.recv().unwrap();
+        // This latches the right leaf, which the scan gives up only when it waits for the left one.
+        insert_row(store, &tree, &between.to_be_bytes(), b"between");
+        drop(left);
+        assert_eq!(scan.join().unwrap(), between.to_be_bytes());
+    });
+}
