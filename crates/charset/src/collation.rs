@@ -242,6 +242,24 @@ impl Collation {
         a == b || self.compare(a, b) == Ordering::Equal
     }
 
+    /// Equality that does not forget trailing spaces: LIKE, INSTR and FIND_IN_SET.
+    pub fn compare_exactly(self, a: &[u8], b: &[u8]) -> bool {
+        if a == b {
+            return true;
+        }
+        let info = self.info();
+        match info.weights {
+            Weights::Code => false,
+            Weights::Bytes(table) => weigh::compare(bytes(a, table), bytes(b, table), None).is_eq(),
+            Weights::General => weigh::compare(general(a), general(b), None).is_eq(),
+            Weights::Uca { accents, case, version } => levels(version, accents, case).all(|table| {
+                let first = std::ptr::eq(table, version.primary());
+                let space = level_space(table, !first);
+                weigh::compare(Uca::new(a, table, first), Uca::new(b, table, first), space).is_eq()
+            }),
+        }
+    }
+
     /// Appends the memcmp-ordered, self-terminating key of `text` (see the crate's page).
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         let info = self.info();

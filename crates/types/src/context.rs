@@ -1,5 +1,8 @@
 //! What a conversion needs to know of its session, and what it tells back.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use charset::Collation;
 use jiff::tz::TimeZone;
 
@@ -156,6 +159,32 @@ pub enum ValueError {
     NotSupported { what: String },
 }
 
+/// MariaDB's generator behind RAND(): two numbers below 2^30 - 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Random {
+    pub seed1: u32,
+    pub seed2: u32,
+}
+
+impl Random {
+    const LIMIT: u64 = 0x3fff_ffff;
+
+    /// RAND(n).
+    pub fn seeded(n: u32) -> Self {
+        let low = |v: u64| (v as u32 as u64 % Self::LIMIT) as u32;
+        let n = n as u64;
+        Self { seed1: low(n * 0x1_0001 + 55_555_555), seed2: low(n * 0x1000_0001) }
+    }
+
+    /// The next number, from 0 to below 1.
+    pub fn draw(&mut self) -> f64 {
+        let first = (u64::from(self.seed1) * 3 + u64::from(self.seed2)) % Self::LIMIT;
+        let second = (first + u64::from(self.seed2) + 33) % Self::LIMIT;
+        (self.seed1, self.seed2) = (first as u32, second as u32);
+        first as f64 / Self::LIMIT as f64
+    }
+}
+
 /// Settings of the session that evaluates, and the warnings it gathers.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -167,6 +196,12 @@ pub struct Context {
     pub max_allowed_packet: u64,
     /// Collation of texts made from numbers and temporal values (`collation_connection`).
     pub collation: Collation,
+    /// Of RAND() without a seed; lives as long as the session.
+    pub random: Random,
+    /// Of each RAND(seed) of the statement; emptied when a statement starts.
+    pub seeded: Vec<(u32, Random)>,
+    /// Set when the statement must stop: a kill or a time limit. Long functions look at it.
+    pub interrupted: Option<Arc<AtomicBool>>,
     pub warnings: Vec<Warning>,
     /// Warnings beyond this are counted, not kept (`max_error_count`).
     pub max_warnings: usize,
@@ -182,6 +217,9 @@ impl Default for Context {
             now_micros: 0,
             max_allowed_packet: 16 << 20,
             collation: Collation::UTF8MB4_UCA1400_AI_CI,
+            random: Random::seeded(1),
+            seeded: Vec::new(),
+            interrupted: None,
             warnings: Vec::new(),
             max_warnings: 64,
             warning_count: 0,
@@ -190,6 +228,10 @@ impl Default for Context {
 }
 
 impl Context {
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     pub fn warn(&mut self, warning: Warning) {
         self.warning_count += 1;
         if self.warnings.len() < self.max_warnings {

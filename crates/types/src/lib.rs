@@ -18,7 +18,7 @@ mod text;
 mod value;
 
 pub use compare::{CompareAs, compare, compare_as};
-pub use context::{Context, SqlMode, TypeName, ValueError, Warning};
+pub use context::{Context, Random, SqlMode, TypeName, ValueError, Warning};
 pub use convert::{Class, interval_of, literal_number};
 pub use decimal::{Decimal, MAX_PRECISION, MAX_SCALE, Overflow, Parsed, Rounding};
 pub use temporal::{Date, DateTime, Interval, IntervalUnit, Time, Timestamp};

@@ -1,0 +1,111 @@
+//! HEX, base 64, and addresses.
+
+use charset::Collation;
+use types::{Class, Context, Value};
+
+use crate::arguments::{Answer, Args, NULL, ascii, some, text};
+
+/// HEX(text): its bytes; HEX(number): the number's digits.
+pub(crate) fn hex(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let mut out = Vec::new();
+    match args[0].class() {
+        Class::Int | Class::Decimal | Class::Double => {
+            let bits = some!(args[0].to_integer(ctx)).bits();
+            out.extend_from_slice(format!("{bits:X}").as_bytes());
+        }
+        _ => {
+            let s = some!(args[0].to_str(ctx));
+            out.reserve(s.len() * 2);
+            for byte in s.bytes() {
+                out.push(b"0123456789ABCDEF"[usize::from(byte >> 4)]);
+                out.push(b"0123456789ABCDEF"[usize::from(byte & 15)]);
+            }
+        }
+    }
+    ascii(&out, ctx)
+}
+
+/// UNHEX(text): NULL when a character is no hex digit.
+pub(crate) fn unhex(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
+    let bytes = s.bytes();
+    let mut out = Vec::with_capacity(bytes.len().div_ceil(2));
+    let (first, pairs) = bytes.split_at(bytes.len() % 2);
+    for b in first {
+        out.push(some!(digit(*b)));
+    }
+    for pair in pairs.chunks_exact(2) {
+        out.push(some!(digit(pair[0])) << 4 | some!(digit(pair[1])));
+    }
+    text(&out, Collation::BINARY)
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Characters of a line of TO_BASE64.
+const LINE: usize = 76;
+
+pub(crate) fn to_base64(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    let mut plain = Vec::with_capacity(s.len().div_ceil(3) * 4);
+    for chunk in s.bytes().chunks(3) {
+        let word = u32::from(chunk[0]) << 16
+            | u32::from(chunk.get(1).copied().unwrap_or(0)) << 8
+            | u32::from(chunk.get(2).copied().unwrap_or(0));
+        for i in 0..4 {
+            let letter = BASE64[(word >> (18 - 6 * i) & 63) as usize];
+            plain.push(if i <= chunk.len() { letter } else { b'=' });
+        }
+    }
+    let lines: Vec<&[u8]> = plain.chunks(LINE).collect();
+    ascii(&lines.join(&b'\n'), ctx)
+}
+
+pub(crate) fn from_base64(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    let letters: Vec<u8> = s.bytes().iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
+    if !letters.len().is_multiple_of(4) {
+        return NULL;
+    }
+    let mut out = Vec::with_capacity(letters.len() / 4 * 3);
+    let groups = letters.len() / 4;
+    for (g, group) in letters.chunks_exact(4).enumerate() {
+        let padding = group.iter().rev().take_while(|b| **b == b'=').count();
+        if padding > 2 || (padding > 0 && g + 1 != groups) {
+            return NULL;
+        }
+        let mut word = 0u32;
+        for b in &group[..4 - padding] {
+            let value = some!(BASE64.iter().position(|l| l == b));
+            word = word << 6 | value as u32;
+        }
+        word <<= 6 * padding as u32;
+        out.extend_from_slice(&word.to_be_bytes()[1..4 - padding]);
+    }
+    text(&out, Collation::BINARY)
+}
+
+/// INET_ATON('a.b.c.d').
+pub(crate) fn inet_aton(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    let parts: Vec<&[u8]> = s.bytes().split(|b| *b == b'.').collect();
+    let mut numbers = Vec::new();
+    for part in &parts {
+        let n: Option<u64> = std::str::from_utf8(part).ok().and_then(|t| t.parse().ok());
+        numbers.push(some!(n.filter(|n| *n < 256)));
+    }
+    if numbers.len() > 4 {
+        return NULL;
+    }
+    // `1.2` is 1.0.0.2.
+    let (last, first) = some!(numbers.split_last());
+    let high = first.iter().enumerate().fold(0, |n, (i, part)| n | part << (24 - 8 * i));
+    Ok(Value::UInt(high | last))
+}
+
+/// INET_NTOA(number).
+pub(crate) fn inet_ntoa(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let n = some!(args[0].to_integer(ctx)).bits();
+    let Ok(n) = u32::try_from(n) else { return NULL };
+    ascii(std::net::Ipv4Addr::from(n).to_string().as_bytes(), ctx)
+}

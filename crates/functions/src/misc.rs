@@ -1,0 +1,74 @@
+//! SLEEP, BENCHMARK, UUID and the like.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use types::{Context, Value, ValueError};
+
+use crate::arguments::{Answer, Args, ascii, some};
+
+/// How often a sleeping function looks whether it must stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// SLEEP(seconds): 0, or 1 when it was interrupted.
+pub(crate) fn sleep(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let seconds = args[0].to_f64(ctx).filter(|s| *s >= 0.0);
+    let Some(seconds) = seconds else {
+        return Err(ValueError::WrongArguments { function: "sleep" });
+    };
+    let until = Instant::now() + Duration::from_secs_f64(seconds.min(1e9));
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Value::Int(0));
+        }
+        if ctx.is_interrupted() {
+            return Ok(Value::Int(1));
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+/// BENCHMARK(count, expression): the expression has been evaluated once, as an argument.
+pub(crate) fn benchmark(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let n = some!(args[0].to_i64(ctx));
+    Ok(if n < 0 { Value::Null } else { Value::Int(0) })
+}
+
+/// A version 1 UUID: the time, and a number of this process for the node.
+pub(crate) fn uuid(_: Args<'_>, ctx: &mut Context) -> Answer {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    static NODE: std::sync::LazyLock<u64> =
+        std::sync::LazyLock::new(|| RandomState::new().build_hasher().finish());
+    // 100 ns steps since 1582-10-15, never the same twice.
+    const TO_UNIX: u64 = 0x01b2_1dd2_1381_4000;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = since.as_nanos() as u64 / 100 + TO_UNIX;
+    let before = LAST.fetch_max(now, Ordering::Relaxed);
+    let time = if before < now { now } else { LAST.fetch_add(1, Ordering::Relaxed) + 1 };
+    let node = *NODE;
+    let text = format!(
+        "{:08x}-{:04x}-1{:03x}-{:04x}-{:012x}",
+        time as u32,
+        time >> 32 & 0xffff,
+        time >> 48 & 0xfff,
+        0x8000 | node >> 48 & 0x3fff,
+        node & 0xffff_ffff_ffff | 0x0100_0000_0000,
+    );
+    ascii(text.as_bytes(), ctx)
+}
+
+/// UUID_SHORT(): a number that grows.
+pub(crate) fn uuid_short(_: Args<'_>, _: &mut Context) -> Answer {
+    static NEXT: std::sync::LazyLock<AtomicU64> = std::sync::LazyLock::new(|| {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        AtomicU64::new(1 << 56 | (seconds & 0xffff_ffff) << 24)
+    });
+    Ok(Value::UInt(NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// NAME_CONST(name, value).
+pub(crate) fn name_const(args: Args<'_>, _: &mut Context) -> Answer {
+    Ok(args[1].clone())
+}
