@@ -1,15 +1,20 @@
 //! Data dictionary and metadata locks.
 //!
 //! A statement takes a [`Snapshot`], finds its tables in it without a lock, and locks their names with [`mdl`]. DDL changes the
-//! dictionary's rows in a transaction like any other rows, and after its commit replaces the snapshot.
+//! dictionary's rows in a transaction like any other rows ([`CatalogChange`]), and after its commit replaces the snapshot.
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod codec;
 mod definition;
+mod dictionary;
+mod engine;
 pub mod mdl;
 mod snapshot;
 
+pub use catalog::{Catalog, CatalogChange};
 pub use definition::{
     ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name,
 };
+pub use engine::DictionaryEngine;
 pub use snapshot::{Database, Snapshot, TableHandle};

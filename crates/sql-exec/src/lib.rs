@@ -11,6 +11,7 @@
 
 mod auto;
 mod context;
+pub mod ddl;
 mod errors;
 mod exec;
 mod group;

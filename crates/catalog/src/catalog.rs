@@ -1,0 +1,282 @@
+//! The catalog of a server: the current snapshot, and changes to it.
+//!
+//! # A change, and what a crash leaves at each step
+//! 1. spaces and trees are made: unreachable, removed at the next start
+//! 2. dictionary rows are changed in a transaction: rolled back with it
+//! 3. the transaction commits: the change is there after a restart
+//! 4. the snapshot is replaced: memory only
+//! 5. spaces that the change made unreachable are removed: else at the next start
+//!
+//! The statement holds exclusive metadata locks on every name it changes from before step 2 until after step 4.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use base::{IndexId, PageNo, SpaceId, TableId};
+use charset::Collation;
+use env::Clock;
+use storage::row::RowError;
+use storage::table::{Table, TableSource};
+use storage::trx::Trx;
+
+use crate::definition::{DatabaseDef, TableDef};
+use crate::dictionary::{self, Entry};
+use crate::engine::DictionaryEngine;
+use crate::mdl::Locks;
+use crate::snapshot::{Database, Snapshot, TableHandle};
+
+/// Databases that a new server has.
+const FIRST_DATABASES: [&str; 2] = ["mysql", "test"];
+
+pub struct Catalog {
+    engine: Arc<dyn DictionaryEngine>,
+    dictionary: Arc<Table>,
+    snapshot: ArcSwap<Snapshot>,
+    /// Serialises replacement of the snapshot, for moments only.
+    writer: Mutex<()>,
+    locks: Arc<Locks>,
+    /// Open tables by id, for rollback and purge.
+    by_id: Mutex<HashMap<TableId, Arc<Table>>>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog").field("version", &self.snapshot().version).finish_non_exhaustive()
+    }
+}
+
+impl Catalog {
+    /// Reads the dictionary; a new server gets its first databases.
+    pub fn open(engine: Arc<dyn DictionaryEngine>, clock: Arc<dyn Clock>) -> Result<Arc<Self>, RowError> {
+        let dictionary = engine.open_table(dictionary::spec());
+        let catalog = Arc::new(Self {
+            by_id: Mutex::new(HashMap::from([(dictionary.spec().id, dictionary.clone())])),
+            engine,
+            dictionary,
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            writer: Mutex::new(()),
+            locks: Locks::new(clock),
+        });
+        catalog.load()?;
+        if catalog.snapshot().databases.is_empty() {
+            let mut change = catalog.change();
+            for name in FIRST_DATABASES {
+                change.put_database(DatabaseDef {
+                    name: name.to_owned(),
+                    collation: Collation::UTF8MB4_UCA1400_AI_CI,
+                    comment: String::new(),
+                })?;
+            }
+            change.commit()?;
+        }
+        Ok(catalog)
+    }
+
+    fn load(&self) -> Result<(), RowError> {
+        let mut trx = self.engine.begin();
+        let entries = dictionary::read_all(&self.dictionary, &mut trx)?;
+        self.engine.commit(trx)?;
+        let mut next = Snapshot { version: 1, ..Snapshot::default() };
+        for entry in entries {
+            match entry {
+                Entry::Database(def) => Edit::PutDatabase(def).apply(self, &mut next),
+                Entry::Table(def) => Edit::PutTable(def).apply(self, &mut next),
+            }
+        }
+        self.snapshot.store(Arc::new(next));
+        Ok(())
+    }
+
+    /// The catalog now. Statements keep it while they are planned.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The version now, without taking a reference to the snapshot.
+    pub fn version(&self) -> u64 {
+        self.snapshot.load().version
+    }
+
+    pub fn locks(&self) -> &Arc<Locks> {
+        &self.locks
+    }
+
+    pub fn engine(&self) -> &Arc<dyn DictionaryEngine> {
+        &self.engine
+    }
+
+    /// Spaces that tables live in; every other one is left over from a crash.
+    pub fn used_spaces(&self) -> Vec<SpaceId> {
+        let snapshot = self.snapshot();
+        snapshot.databases.values().flat_map(|d| d.tables.values()).map(|t| t.def.space).collect()
+    }
+
+    /// Begins a change of the dictionary.
+    pub fn change(self: &Arc<Self>) -> CatalogChange {
+        CatalogChange {
+            trx: Some(self.engine.begin()),
+            catalog: self.clone(),
+            edits: Vec::new(),
+            created: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    fn remember(&self, table: &Arc<Table>) {
+        let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        by_id.insert(table.spec().id, table.clone());
+    }
+}
+
+impl TableSource for Catalog {
+    fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+}
+
+/// What a change does to the snapshot.
+#[derive(Debug)]
+enum Edit {
+    PutDatabase(DatabaseDef),
+    RemoveDatabase(String),
+    PutTable(Box<TableDef>),
+    RemoveTable { schema: String, name: String },
+}
+
+impl Edit {
+    fn apply(self, catalog: &Catalog, snapshot: &mut Snapshot) {
+        let database = |snapshot: &mut Snapshot, schema: &str, edit: &mut dyn FnMut(&mut Database)| {
+            if let Some(found) = snapshot.databases.get_mut(schema) {
+                edit(Arc::make_mut(found));
+            }
+        };
+        match self {
+            Self::PutDatabase(def) => {
+                let tables = snapshot.databases.get(&def.name).map(|d| d.tables.clone()).unwrap_or_default();
+                snapshot.databases.insert(def.name.clone(), Arc::new(Database { def, tables }));
+            }
+            Self::RemoveDatabase(name) => {
+                snapshot.databases.remove(&name);
+            }
+            Self::PutTable(def) => {
+                let table = catalog.engine.open_table(def.spec());
+                catalog.remember(&table);
+                let lock = catalog.locks.of(&def.schema, &def.name);
+                let handle = Arc::new(TableHandle { table, lock, def: Arc::new(*def) });
+                database(snapshot, &handle.def.schema, &mut |d| {
+                    d.tables.insert(handle.def.name.clone(), handle.clone());
+                });
+            }
+            Self::RemoveTable { schema, name } => database(snapshot, &schema, &mut |d| {
+                d.tables.remove(&name);
+            }),
+        }
+    }
+}
+
+/// One atomic change of the dictionary. Dropped without [`Self::commit`] it leaves nothing behind.
+pub struct CatalogChange {
+    catalog: Arc<Catalog>,
+    trx: Option<Trx>,
+    edits: Vec<Edit>,
+    created: Vec<SpaceId>,
+    dropped: Vec<(SpaceId, TableId)>,
+}
+
+impl CatalogChange {
+    /// The transaction that the change is part of: rows copied in it commit with it.
+    pub fn trx(&mut self) -> &mut Trx {
+        self.trx.as_mut().expect("the transaction ends with the change")
+    }
+
+    pub fn new_table_id(&self) -> TableId {
+        self.catalog.engine.new_table_id()
+    }
+
+    /// A new, empty space; it goes again if the change does not commit.
+    pub fn create_space(&mut self) -> Result<SpaceId, RowError> {
+        let space = self.catalog.engine.create_space()?;
+        self.created.push(space);
+        Ok(space)
+    }
+
+    pub fn create_tree(&mut self, space: SpaceId, clustered: bool) -> Result<(IndexId, PageNo), RowError> {
+        self.catalog.engine.create_tree(space, clustered)
+    }
+
+    /// The space and the runtime state of a table are given up when the change has committed.
+    pub fn drop_space(&mut self, space: SpaceId, table: TableId) {
+        self.dropped.push((space, table));
+    }
+
+    pub fn put_database(&mut self, def: DatabaseDef) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::put_database(&dictionary, self.trx(), &def)?;
+        self.edits.push(Edit::PutDatabase(def));
+        Ok(())
+    }
+
+    /// The database's tables are removed by the caller, each with [`Self::remove_table`].
+    pub fn remove_database(&mut self, name: &str) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::remove_database(&dictionary, self.trx(), name)?;
+        self.edits.push(Edit::RemoveDatabase(name.to_owned()));
+        Ok(())
+    }
+
+    pub fn put_table(&mut self, def: TableDef) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::put_table(&dictionary, self.trx(), &def)?;
+        self.edits.push(Edit::PutTable(Box::new(def)));
+        Ok(())
+    }
+
+    pub fn remove_table(&mut self, schema: &str, name: &str) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::remove_table(&dictionary, self.trx(), schema, name)?;
+        self.edits.push(Edit::RemoveTable { schema: schema.to_owned(), name: name.to_owned() });
+        Ok(())
+    }
+
+    /// Commits through the engine's plain commit.
+    pub fn commit(self) -> Result<(), RowError> {
+        let engine = self.catalog.engine.clone();
+        self.commit_with(|trx| engine.commit(trx))
+    }
+
+    /// Commits with `commit`, which returns when the change is durable; then the new snapshot is there for all.
+    pub fn commit_with(mut self, commit: impl FnOnce(Trx) -> Result<(), RowError>) -> Result<(), RowError> {
+        let trx = self.trx.take().expect("a change commits once");
+        commit(trx)?;
+        self.created.clear();
+        {
+            let _writer = self.catalog.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = Snapshot::clone(&self.catalog.snapshot());
+            next.version += 1;
+            for edit in self.edits.drain(..) {
+                edit.apply(&self.catalog, &mut next);
+            }
+            self.catalog.snapshot.store(Arc::new(next));
+        }
+        for (space, table) in self.dropped.drain(..) {
+            self.catalog.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(&table);
+            self.catalog.engine.close_table(table);
+            // A file that cannot be removed now is removed at the next start.
+            let _left_for_the_next_start = self.catalog.engine.drop_space(space);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CatalogChange {
+    fn drop(&mut self) {
+        if let Some(trx) = self.trx.take() {
+            // What cannot be undone now is undone at the next start.
+            let _left_for_the_next_start = trx.rollback();
+        }
+        for space in self.created.drain(..) {
+            let _left_for_the_next_start = self.catalog.engine.drop_space(space);
+        }
+    }
+}

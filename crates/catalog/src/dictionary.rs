@@ -1,0 +1,163 @@
+//! The dictionary: one table in space 0, changed by transactions like any other.
+//!
+//! # Layout
+//! ```text
+//! kind TINYINT UNSIGNED (1 database, 2 table) | schema VARBINARY(256) | name VARBINARY(256) | definition LONGBLOB
+//! PRIMARY KEY (kind, schema, name)
+//! ```
+//! A database has an empty `name`. `definition` is `codec`'s.
+//!
+//! # A crash
+//! Rows of a DDL statement commit together or not at all. Spaces whose rows did not commit, or whose rows were removed, are
+//! found by their absence here and removed at the next start.
+
+use std::sync::Arc;
+
+use base::{Corruption, TableId};
+use charset::Collation;
+use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_row, key};
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
+use storage::table::{IndexSpec, Table, TableSpec};
+use storage::trx::Trx;
+use types::Value;
+
+use crate::definition::{DatabaseDef, PRIMARY, TableDef};
+use crate::engine::{DICTIONARY_INDEX, DICTIONARY_ROOT, DICTIONARY_SPACE};
+
+/// Table id of the dictionary itself.
+const DICTIONARY_TABLE: TableId = TableId(1);
+
+const KIND_DATABASE: u64 = 1;
+const KIND_TABLE: u64 = 2;
+
+/// One row, decoded.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Database(DatabaseDef),
+    Table(Box<TableDef>),
+}
+
+/// The dictionary's own definition.
+pub(crate) fn spec() -> TableSpec {
+    let name = ColumnType::VarChar { max_bytes: 256, collation: Collation::BINARY };
+    let columns = [
+        ColumnType::int(IntSize::Tiny, true),
+        name.clone(),
+        name,
+        ColumnType::Blob { length_bytes: 4, collation: Collation::BINARY },
+    ];
+    let columns = columns.into_iter().map(|ty| Column { ty, nullable: false }).collect();
+    TableSpec {
+        id: DICTIONARY_TABLE,
+        version: 1,
+        space: DICTIONARY_SPACE,
+        layout: Arc::new(RowLayout::new(columns)),
+        indexes: vec![IndexSpec {
+            id: DICTIONARY_INDEX,
+            root: DICTIONARY_ROOT,
+            unique: true,
+            parts: vec![KeyPart::ascending(0), KeyPart::ascending(1), KeyPart::ascending(2)],
+            name: PRIMARY.to_owned(),
+        }],
+        auto_increment: None,
+        name: "mysql.dictionary".to_owned(),
+    }
+}
+
+/// Every committed row.
+pub(crate) fn read_all(table: &Arc<Table>, trx: &mut Trx) -> Result<Vec<Entry>, RowError> {
+    let mut scan = trx.scan(table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+    let mut row = RowBuf::new();
+    let mut out = Vec::new();
+    while scan.next(trx, &mut row)? {
+        out.push(decode(table, &row.body)?);
+    }
+    Ok(out)
+}
+
+fn decode(table: &Table, body: &[u8]) -> Result<Entry, Corruption> {
+    let view = RowView::new(&table.spec().layout, body)?;
+    let bytes = |i: usize| {
+        view.column(i)?.ok_or_else(|| Corruption::new("dictionary row", "column", "a value", "NULL"))
+    };
+    match bytes(0)? {
+        [1] => Ok(Entry::Database(DatabaseDef::decode(bytes(3)?)?)),
+        [2] => Ok(Entry::Table(Box::new(TableDef::decode(bytes(3)?)?))),
+        other => Err(Corruption::new("dictionary row", "kind", "1 or 2", other.escape_ascii())),
+    }
+}
+
+fn key_of(table: &Table, kind: u64, schema: &str, name: &str) -> Vec<u8> {
+    let spec = table.spec();
+    let binary = |s: &str| Value::str(s.as_bytes(), Collation::BINARY);
+    let values = [Value::UInt(kind), binary(schema), binary(name)];
+    let mut out = Vec::new();
+    let encoded = key::encode_values(&spec.layout, &spec.indexes[0].parts, &values, &mut out);
+    debug_assert!(encoded.is_ok(), "names are checked before they come here");
+    out
+}
+
+fn put(
+    table: &Arc<Table>,
+    trx: &mut Trx,
+    kind: u64,
+    schema: &str,
+    name: &str,
+    definition: &[u8],
+) -> Result<(), RowError> {
+    let binary = |b: &[u8]| Value::str(b, Collation::BINARY);
+    let values = [Value::UInt(kind), binary(schema.as_bytes()), binary(name.as_bytes()), binary(definition)];
+    let mut body = Vec::new();
+    encode_row(&table.spec().layout, &values, &mut body)
+        .map_err(|e| RowError::Storage(format!("dictionary row: {}", e.found)))?;
+    let found = find(table, trx, kind, schema, name)?;
+    match found {
+        Some(row) => trx.update(table, &row, &body),
+        None => trx.insert(table, &body),
+    }
+}
+
+fn find(
+    table: &Arc<Table>,
+    trx: &mut Trx,
+    kind: u64,
+    schema: &str,
+    name: &str,
+) -> Result<Option<RowBuf>, RowError> {
+    let key = key_of(table, kind, schema, name);
+    let mode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
+    let mut row = RowBuf::new();
+    Ok(trx.get(table, 0, &key, mode, &mut row)?.then_some(row))
+}
+
+fn remove(table: &Arc<Table>, trx: &mut Trx, kind: u64, schema: &str, name: &str) -> Result<(), RowError> {
+    match find(table, trx, kind, schema, name)? {
+        Some(row) => trx.delete(table, &row),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn put_database(table: &Arc<Table>, trx: &mut Trx, def: &DatabaseDef) -> Result<(), RowError> {
+    let mut bytes = Vec::new();
+    def.encode(&mut bytes);
+    put(table, trx, KIND_DATABASE, &def.name, "", &bytes)
+}
+
+pub(crate) fn put_table(table: &Arc<Table>, trx: &mut Trx, def: &TableDef) -> Result<(), RowError> {
+    let mut bytes = Vec::new();
+    def.encode(&mut bytes);
+    put(table, trx, KIND_TABLE, &def.schema, &def.name, &bytes)
+}
+
+pub(crate) fn remove_database(table: &Arc<Table>, trx: &mut Trx, name: &str) -> Result<(), RowError> {
+    remove(table, trx, KIND_DATABASE, name, "")
+}
+
+pub(crate) fn remove_table(
+    table: &Arc<Table>,
+    trx: &mut Trx,
+    schema: &str,
+    name: &str,
+) -> Result<(), RowError> {
+    remove(table, trx, KIND_TABLE, schema, name)
+}

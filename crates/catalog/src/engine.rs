@@ -1,0 +1,27 @@
+//! What the catalog asks of the storage engine.
+
+use std::sync::Arc;
+
+use base::{IndexId, PageNo, SpaceId, TableId};
+use storage::row::RowError;
+use storage::table::{Table, TableSpec};
+use storage::trx::Trx;
+
+/// The dictionary's space, and the empty clustered tree that a new directory has in it.
+pub(crate) const DICTIONARY_SPACE: SpaceId = SpaceId(0);
+pub(crate) const DICTIONARY_INDEX: IndexId = IndexId(1);
+pub(crate) const DICTIONARY_ROOT: PageNo = PageNo(1);
+
+/// The engine, as DDL needs it.
+pub trait DictionaryEngine: Send + Sync {
+    /// A transaction for dictionary rows.
+    fn begin(&self) -> Trx;
+    /// Commits and waits until it is durable.
+    fn commit(&self, trx: Trx) -> Result<(), RowError>;
+    fn new_table_id(&self) -> TableId;
+    fn create_space(&self) -> Result<SpaceId, RowError>;
+    fn create_tree(&self, space: SpaceId, clustered: bool) -> Result<(IndexId, PageNo), RowError>;
+    fn drop_space(&self, space: SpaceId) -> Result<(), RowError>;
+    fn open_table(&self, spec: TableSpec) -> Arc<Table>;
+    fn close_table(&self, id: TableId);
+}

@@ -1,0 +1,443 @@
+//! ALTER TABLE, CREATE INDEX, DROP INDEX.
+//!
+//! The new definition is made from the old one action by action. When only names, comments or defaults differ, the dictionary
+//! row changes; when stored columns or indexes differ, rows are copied into a new space under the exclusive metadata lock, and
+//! the new space takes the place of the old one in the same dictionary transaction.
+
+use std::sync::Arc;
+
+use catalog::{DefaultValue, IndexDef, PRIMARY, TableDef, TableHandle, same_name};
+use charset::{Charset, Collation};
+use row_format::ColumnType;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_syntax::ast::{self, AlterAction as A};
+
+use super::columns::{self, NewColumn};
+use super::copy::{self, ColumnSource};
+use super::create::{self, NewIndex};
+use super::{DdlContext, check_name, storage_error};
+use crate::outcome::Outcome;
+
+/// A table between its old and its new definition.
+struct Altered {
+    def: TableDef,
+    /// Of each column of `def`: where its values come from.
+    sources: Vec<ColumnSource>,
+    indexes: Vec<NewIndex>,
+    rename: Option<(String, String)>,
+    start: Option<u64>,
+    /// Rows must be copied.
+    rebuild: bool,
+}
+
+impl Altered {
+    fn new(old: &TableDef) -> Self {
+        Self {
+            sources: (0..old.columns.len()).map(ColumnSource::Old).collect(),
+            indexes: old.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| named(old, i)).collect(),
+            def: old.clone(),
+            rename: None,
+            start: None,
+            rebuild: false,
+        }
+    }
+}
+
+/// An index with its columns by name, so that positions may change under it.
+fn named(def: &TableDef, index: &IndexDef) -> NewIndex {
+    NewIndex {
+        name: Some(index.name.clone()),
+        primary: index.name == PRIMARY,
+        unique: index.unique,
+        parts: index
+            .parts
+            .iter()
+            .map(|p| (def.columns[p.column].name.clone(), p.prefix.map(u64::from), p.descending))
+            .collect(),
+        comment: index.comment.clone(),
+        using_btree: index.using_btree,
+    }
+}
+
+pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
+    let (schema, name) = cx.table_name(&s.name)?;
+    cx.lock_exclusive(&schema, &name)?;
+    let old = match cx.existing(&schema, &name) {
+        Ok(old) => old,
+        Err(e) if s.if_exists => {
+            cx.warnings.note(e);
+            return Ok(Outcome::default());
+        }
+        Err(e) => return Err(e),
+    };
+    let mut new = Altered::new(&old.def);
+    for action in s.actions {
+        apply(action, &mut new, cx)?;
+    }
+    finish(old, new, s.ignore, cx)
+}
+
+pub(super) fn create_index(s: &ast::CreateIndex<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
+    let (schema, name) = cx.table_name(&s.table)?;
+    cx.lock_exclusive(&schema, &name)?;
+    let old = cx.existing(&schema, &name)?;
+    let mut new = Altered::new(&old.def);
+    let index = create::index_of(&s.index)?;
+    if s.mode.or_replace {
+        new.indexes.retain(|i| !matches(i, index.name.as_deref()));
+    }
+    add_index(index, s.mode.if_not_exists || s.index.if_not_exists, &mut new, cx)?;
+    finish(old, new, false, cx)
+}
+
+pub(super) fn drop_index(s: &ast::DropIndex<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
+    let (schema, name) = cx.table_name(&s.table)?;
+    cx.lock_exclusive(&schema, &name)?;
+    let old = cx.existing(&schema, &name)?;
+    let mut new = Altered::new(&old.def);
+    remove_index(&s.name.text(), s.if_exists, &mut new, cx)?;
+    finish(old, new, false, cx)
+}
+
+fn matches(index: &NewIndex, name: Option<&str>) -> bool {
+    match (&index.name, name) {
+        (Some(a), Some(b)) => same_name(a, b),
+        _ => false,
+    }
+}
+
+fn add_index(
+    index: NewIndex,
+    if_not_exists: bool,
+    new: &mut Altered,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<()> {
+    let taken = new.indexes.iter().any(|i| index.primary && i.primary || matches(i, index.name.as_deref()));
+    if taken && if_not_exists {
+        cx.warnings.note(SqlError::DuplicateKeyName(index.name.unwrap_or_default()));
+        return Ok(());
+    }
+    if taken && index.primary {
+        return Err(SqlError::MultiplePrimaryKey);
+    }
+    new.indexes.push(index);
+    new.rebuild = true;
+    Ok(())
+}
+
+fn remove_index(name: &str, if_exists: bool, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    let Some(at) = new.indexes.iter().position(|i| matches(i, Some(name))) else {
+        return missing("INDEX", name, if_exists, cx);
+    };
+    new.indexes.remove(at);
+    new.rebuild = true;
+    Ok(())
+}
+
+fn missing(what: &'static str, name: &str, if_exists: bool, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    let error = SqlError::CannotDrop { what, name: name.to_owned() };
+    if if_exists {
+        cx.warnings.note(error);
+        return Ok(());
+    }
+    Err(error)
+}
+
+fn apply(action: &A<'_>, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    match action {
+        A::AddColumn { if_not_exists, column, position } => {
+            add_column(column, *position, *if_not_exists, new, cx)
+        }
+        A::AddIndex(index) => add_index(create::index_of(index)?, index.if_not_exists, new, cx),
+        A::DropColumn { if_exists, name, .. } => drop_column(&name.text(), *if_exists, new, cx),
+        A::DropIndex { if_exists, name } => remove_index(&name.text(), *if_exists, new, cx),
+        A::DropPrimaryKey { if_exists } => remove_index(PRIMARY, *if_exists, new, cx),
+        A::ModifyColumn { if_exists, column, position } => {
+            change_column(&column.name.text(), column, *position, *if_exists, new, cx)
+        }
+        A::ChangeColumn { if_exists, old, column, position } => {
+            change_column(&old.text(), column, *position, *if_exists, new, cx)
+        }
+        A::RenameColumn { if_exists, old, new: name } => {
+            let Some(at) = find_column(&old.text(), *if_exists, new, cx)? else { return Ok(()) };
+            rename_column(at, name.text().into_owned(), new)
+        }
+        A::RenameIndex { old, new: name, .. } => {
+            let old = old.text();
+            let found = new.indexes.iter().position(|i| matches(i, Some(&old)));
+            let Some(at) = found else {
+                return Err(SqlError::UnknownKey { key: old.into_owned(), table: new.def.name.clone() });
+            };
+            new.indexes[at].name = Some(name.text().into_owned());
+            Ok(())
+        }
+        A::Rename { new: name, .. } => {
+            new.rename = Some(cx.table_name(name)?);
+            Ok(())
+        }
+        A::SetDefault { column, value, .. } => {
+            let Some(at) = find_column(&column.text(), false, new, cx)? else { return Ok(()) };
+            new.def.columns[at].default = columns::default_value(&new.def.columns[at].clone(), value, cx)?;
+            Ok(())
+        }
+        A::DropDefault { column, .. } => {
+            let Some(at) = find_column(&column.text(), false, new, cx)? else { return Ok(()) };
+            new.def.columns[at].default = DefaultValue::None;
+            Ok(())
+        }
+        A::ConvertCharset { charset, collation } => convert_charset(charset, *collation, new),
+        A::Option(option) => {
+            let start = create::options(std::slice::from_ref(option), &mut new.def, cx)?;
+            new.start = start.or(new.start);
+            Ok(())
+        }
+        A::Force => {
+            new.rebuild = true;
+            Ok(())
+        }
+        // The way is ours to choose; rows have no order that could be kept.
+        A::Algorithm(_) | A::Lock(_) | A::DisableKeys | A::EnableKeys | A::OrderBy(_) => Ok(()),
+        A::IndexIgnored { .. } => Err(SqlError::not_supported("IGNORED indexes")),
+        A::AddForeignKey(_) | A::DropForeignKey { .. } => Err(SqlError::not_supported("foreign keys")),
+        A::AddCheck(_) | A::DropConstraint { .. } => Err(SqlError::not_supported("CHECK constraints")),
+        A::AddPeriod { .. } | A::DropPeriod { .. } | A::AddSystemVersioning | A::DropSystemVersioning => {
+            Err(SqlError::not_supported("system versioning"))
+        }
+        A::DiscardTablespace | A::ImportTablespace => {
+            Err(SqlError::not_supported("transportable tablespaces"))
+        }
+        A::Partition(_) => Err(SqlError::not_supported("partitions")),
+    }
+}
+
+fn find_column(
+    name: &str,
+    if_exists: bool,
+    new: &Altered,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<Option<usize>> {
+    if let Some(at) = new.def.column(name) {
+        return Ok(Some(at));
+    }
+    let error = SqlError::Other {
+        errno: 1054,
+        state: *b"42S22",
+        text: format!("Unknown column '{name}' in '{}'", new.def.name),
+    };
+    if if_exists {
+        cx.warnings.note(error);
+        return Ok(None);
+    }
+    Err(error)
+}
+
+/// Where a column goes; `len` = behind all others.
+fn place(position: ast::ColumnPosition<'_>, new: &Altered, last: usize) -> SqlResult<usize> {
+    match position {
+        ast::ColumnPosition::Last => Ok(last),
+        ast::ColumnPosition::First => Ok(0),
+        ast::ColumnPosition::After(name) => {
+            let name = name.text();
+            new.def.column(&name).map(|at| at + 1).ok_or_else(|| SqlError::Other {
+                errno: 1054,
+                state: *b"42S22",
+                text: format!("Unknown column '{name}' in '{}'", new.def.name),
+            })
+        }
+    }
+}
+
+fn add_column(
+    column: &ast::ColumnDef<'_>,
+    position: ast::ColumnPosition<'_>,
+    if_not_exists: bool,
+    new: &mut Altered,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<()> {
+    let made = columns::column(column, new.def.collation, cx)?;
+    if new.def.column(&made.def.name).is_some() {
+        let error = SqlError::DuplicateColumn(made.def.name);
+        if if_not_exists {
+            cx.warnings.note(error);
+            return Ok(());
+        }
+        return Err(error);
+    }
+    let at = place(position, new, new.def.columns.len())?;
+    create::key_of_column(&made, &mut new.indexes);
+    let value =
+        if made.def.auto_increment { types::Value::Null } else { columns::value_for_existing(&made.def, cx) };
+    new.sources.insert(at, ColumnSource::Value(value));
+    new.def.columns.insert(at, made.def);
+    new.rebuild = true;
+    Ok(())
+}
+
+fn drop_column(name: &str, if_exists: bool, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    let Some(at) = new.def.column(name) else { return missing("COLUMN", name, if_exists, cx) };
+    new.def.columns.remove(at);
+    new.sources.remove(at);
+    // Indexes lose the column; an index without columns goes.
+    for index in &mut new.indexes {
+        index.parts.retain(|(column, ..)| !same_name(column, name));
+    }
+    new.indexes.retain(|i| !i.parts.is_empty());
+    new.rebuild = true;
+    if new.def.columns.is_empty() {
+        return Err(SqlError::CannotRemoveAllColumns);
+    }
+    Ok(())
+}
+
+fn change_column(
+    old: &str,
+    column: &ast::ColumnDef<'_>,
+    position: ast::ColumnPosition<'_>,
+    if_exists: bool,
+    new: &mut Altered,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<()> {
+    let Some(at) = find_column(old, if_exists, new, cx)? else { return Ok(()) };
+    let made: NewColumn = columns::column(column, new.def.collation, cx)?;
+    let taken = new.def.column(&made.def.name).is_some_and(|i| i != at);
+    if taken {
+        return Err(SqlError::DuplicateColumn(made.def.name));
+    }
+    create::key_of_column(&made, &mut new.indexes);
+    let before = new.def.columns[at].clone();
+    if before.name != made.def.name {
+        rename_column(at, made.def.name.clone(), new)?;
+    }
+    new.rebuild |= before.ty != made.def.ty
+        || before.nullable != made.def.nullable
+        || before.auto_increment != made.def.auto_increment
+        || made.primary
+        || made.unique;
+    new.def.columns[at] = made.def;
+    if position != ast::ColumnPosition::Last {
+        let column = new.def.columns.remove(at);
+        let source = new.sources.remove(at);
+        let to = place(position, new, at)?;
+        new.rebuild |= to != at;
+        new.def.columns.insert(to, column);
+        new.sources.insert(to, source);
+    }
+    Ok(())
+}
+
+fn rename_column(at: usize, name: String, new: &mut Altered) -> SqlResult<()> {
+    check_name(&name, SqlError::IncorrectColumnName)?;
+    if new.def.column(&name).is_some_and(|i| i != at) {
+        return Err(SqlError::DuplicateColumn(name));
+    }
+    let before = std::mem::replace(&mut new.def.columns[at].name, name.clone());
+    for index in &mut new.indexes {
+        for (column, ..) in &mut index.parts {
+            if same_name(column, &before) {
+                column.clone_from(&name);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn convert_charset(
+    charset: &ast::DefaultOr<'_>,
+    collation: Option<ast::Ident<'_>>,
+    new: &mut Altered,
+) -> SqlResult<()> {
+    let charset = match charset {
+        ast::DefaultOr::Default => new.def.collation.charset(),
+        ast::DefaultOr::Name(name) => {
+            let name = name.text();
+            Charset::by_name(&name).ok_or_else(|| SqlError::UnknownCharset(name.into_owned()))?
+        }
+    };
+    let collation = super::database::resolve_collation(
+        Some(charset.name()),
+        collation.map(|c| c.text().into_owned()).as_deref(),
+        new.def.collation,
+    )?;
+    new.def.collation = collation;
+    new.rebuild = true;
+    for column in &mut new.def.columns {
+        convert_column(&mut column.ty, collation);
+    }
+    Ok(())
+}
+
+/// A text column under another character set holds as many characters as before.
+fn convert_column(ty: &mut ColumnType, to: Collation) {
+    let widest = |c: Collation| c.charset().max_len() as u64;
+    match ty {
+        ColumnType::Char { max_bytes, collation } | ColumnType::VarChar { max_bytes, collation }
+            if !collation.is_binary() =>
+        {
+            let chars = u64::from(*max_bytes) / widest(*collation);
+            *max_bytes = u16::try_from(chars * widest(to)).unwrap_or(u16::MAX);
+            *collation = to;
+        }
+        ColumnType::Blob { collation, length_bytes } if !collation.is_binary() => {
+            if widest(to) > widest(*collation) && *length_bytes < 4 {
+                *length_bytes += 1;
+            }
+            *collation = to;
+        }
+        ColumnType::Enum { collation, .. } | ColumnType::Set { collation, .. } => *collation = to,
+        _ => {}
+    }
+}
+
+fn finish(
+    old: Arc<TableHandle>,
+    mut new: Altered,
+    ignore: bool,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<Outcome> {
+    let indexes = std::mem::take(&mut new.indexes);
+    let previous = new.def.indexes.clone();
+    create::finish(&mut new.def, indexes)?;
+    let mut change = cx.catalog.change();
+    let mut copied = 0;
+    if new.rebuild {
+        copy::make_trees(&mut change, &mut new.def)?;
+        copied = copy::copy_rows(cx, &mut change, &old, &new.def, &new.sources, ignore)?;
+        change.drop_space(old.def.space, old.def.id);
+    } else {
+        keep_trees(&mut new.def, &previous);
+    }
+    if let Some(value) = new.start {
+        copy::start_auto_increment(cx, &mut change, &new.def, value)?;
+    }
+    new.def.version += 1;
+    if let Some((schema, name)) = new.rename.take() {
+        cx.lock_exclusive(&schema, &name)?;
+        let same = schema == new.def.schema && name == new.def.name;
+        if !same && cx.catalog.snapshot().table(&schema, &name).is_some() {
+            return Err(SqlError::TableExists(name));
+        }
+        change.remove_table(&old.def.schema, &old.def.name).map_err(|e| storage_error(e, &old.def.name))?;
+        (new.def.schema, new.def.name) = (schema, name);
+    }
+    change.put_table(new.def).map_err(|e| storage_error(e, ""))?;
+    cx.commit(change)?;
+    Ok(Outcome {
+        affected_rows: copied,
+        info: format!("Records: {copied}  Duplicates: 0  Warnings: {}", cx.warnings.count()),
+        ..Outcome::default()
+    })
+}
+
+/// Indexes that were only renamed keep their trees.
+fn keep_trees(def: &mut TableDef, previous: &[IndexDef]) {
+    let mut free: Vec<&IndexDef> = previous.iter().collect();
+    for index in &mut def.indexes {
+        let same = |p: &&IndexDef| p.parts == index.parts && p.unique == index.unique;
+        let at =
+            free.iter().position(|p| same(p) && p.name == index.name).or_else(|| free.iter().position(same));
+        if let Some(at) = at {
+            let kept = free.remove(at);
+            (index.id, index.root) = (kept.id, kept.root);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Rows of a new or rebuilt table.
+
+use std::sync::Arc;
+
+use catalog::mdl::MdlLock;
+use catalog::{CatalogChange, TableDef, TableHandle};
+use row_format::RowView;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::plan::{Plan, PlanKind};
+use sql_syntax::ast;
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
+use types::Value;
+
+use super::{DdlContext, storage_error};
+use crate::context::ExecContext;
+use crate::exec::Exec;
+use crate::row;
+use crate::store::{self, StoreMode};
+
+/// Gives a definition a table id, a space and a tree for each index.
+pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlResult<()> {
+    let failed = |e: RowError| storage_error(e, "");
+    def.id = change.new_table_id();
+    def.space = change.create_space().map_err(failed)?;
+    for (i, index) in def.indexes.iter_mut().enumerate() {
+        (index.id, index.root) = change.create_tree(def.space, i == 0).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// A table that is not in the catalog yet.
+fn open_new(cx: &DdlContext<'_>, def: &TableDef) -> Arc<TableHandle> {
+    Arc::new(TableHandle {
+        table: cx.catalog.engine().open_table(def.spec()),
+        def: Arc::new(def.clone()),
+        lock: Arc::new(MdlLock::default()),
+    })
+}
+
+/// AUTO_INCREMENT = n.
+pub(super) fn start_auto_increment(
+    cx: &DdlContext<'_>,
+    change: &mut CatalogChange,
+    def: &TableDef,
+    value: u64,
+) -> SqlResult<()> {
+    if def.auto_increment().is_none() {
+        return Ok(());
+    }
+    let table = open_new(cx, def);
+    crate::auto::start_at(change.trx(), &table, value).map_err(|e| storage_error(e, &def.name))
+}
+
+/// Where a column of the new table comes from.
+#[derive(Debug, Clone)]
+pub(super) enum ColumnSource {
+    /// A column of the old table.
+    Old(usize),
+    Value(Value),
+}
+
+/// Copies every row of `old` into the table of `def`, converted to the new types; answers how many.
+pub(super) fn copy_rows(
+    cx: &mut DdlContext<'_>,
+    change: &mut CatalogChange,
+    old: &Arc<TableHandle>,
+    def: &TableDef,
+    sources: &[ColumnSource],
+    ignore: bool,
+) -> SqlResult<u64> {
+    let new = open_new(cx, def);
+    let mode = ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait };
+    let mut scan = change.trx().scan(&old.table, 0, KeyRange::all(), Direction::Forward, mode);
+    let (mut buf, mut body, mut values) = (RowBuf::new(), Vec::new(), Vec::new());
+    let mut copied = 0;
+    while scan.next(change.trx(), &mut buf).map_err(|e| storage_error(e, old.name()))? {
+        values.clear();
+        let view =
+            RowView::new(&old.table.spec().layout, &buf.body).map_err(|c| crate::errors::corrupt(&c))?;
+        let strict = StoreMode { strict: cx.values.sql_mode.strict() && !ignore, row: copied + 1 };
+        for (i, source) in sources.iter().enumerate() {
+            values.push(match source {
+                ColumnSource::Value(value) => value.clone(),
+                ColumnSource::Old(column) => {
+                    let value = view.value(*column).map_err(|c| crate::errors::corrupt(&c))?;
+                    convert_existing(&new, i, value, strict, cx)?
+                }
+            });
+        }
+        fill_auto(cx, change, &new, &mut values)?;
+        row::body_of(&new.table.spec().layout, &values, &mut body)?;
+        match change.trx().insert(&new.table, &body) {
+            Ok(()) => copied += 1,
+            Err(e @ RowError::DuplicateKey { .. }) => {
+                let error = crate::errors::row_error(e, &new, Some(&body), cx.values);
+                return Err(error);
+            }
+            Err(e) => return Err(crate::errors::row_error(e, &new, None, cx.values)),
+        }
+        if copied % 1024 == 0 && cx.session.interrupted() {
+            return Err(SqlError::Interrupted);
+        }
+    }
+    Ok(copied)
+}
+
+/// NULL in a column that became NOT NULL is a truncation here, not "cannot be null".
+fn convert_existing(
+    new: &TableHandle,
+    column: usize,
+    value: Value,
+    mode: StoreMode,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<Value> {
+    let def = &new.def.columns[column];
+    if value.is_null() && !def.nullable && !def.auto_increment {
+        let truncated = SqlError::DataTruncated { column: def.name.clone(), row: mode.row };
+        if mode.strict {
+            return Err(truncated);
+        }
+        cx.warnings.warn(truncated);
+        return Ok(store::implicit_default(&def.ty));
+    }
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    store::convert(new, column, value, mode, cx.values, cx.warnings)
+}
+
+/// A new AUTO_INCREMENT column numbers the rows.
+fn fill_auto(
+    cx: &mut DdlContext<'_>,
+    change: &mut CatalogChange,
+    new: &Arc<TableHandle>,
+    values: &mut [Value],
+) -> SqlResult<()> {
+    let Some(column) = new.def.auto_increment() else { return Ok(()) };
+    if !values[column].is_null() {
+        return Ok(());
+    }
+    let id = crate::auto::next(change.trx(), new, 1, 1).map_err(|e| storage_error(e, new.name()))?;
+    let mode = StoreMode { strict: true, row: 1 };
+    values[column] = store::convert(new, column, Value::UInt(id), mode, cx.values, cx.warnings)?;
+    Ok(())
+}
+
+/// Rows of a select into a new table.
+pub(super) fn fill_from_query(
+    cx: &mut DdlContext<'_>,
+    change: &mut CatalogChange,
+    def: &TableDef,
+    plan: &Plan,
+    targets: &[usize],
+    on_duplicate: ast::OnDuplicate,
+) -> SqlResult<u64> {
+    let table = open_new(cx, def);
+    let PlanKind::Query(query) = &plan.kind else { return Ok(0) };
+    let rows = {
+        let mut exec_cx = ExecContext {
+            trx: change.trx(),
+            values: cx.values,
+            warnings: cx.warnings,
+            session: cx.session,
+            settings: cx.settings,
+            workspace: cx.workspace,
+        };
+        Exec::new(plan, &[], &mut exec_cx).collect(query)?
+    };
+    let strict = cx.values.sql_mode.strict() && on_duplicate != ast::OnDuplicate::Ignore;
+    let mut body = Vec::new();
+    let mut copied = 0;
+    for row in rows {
+        let mode = StoreMode { strict, row: copied + 1 };
+        let mut values = Vec::with_capacity(def.columns.len());
+        for (i, column) in def.columns.iter().enumerate() {
+            values.push(match targets.iter().position(|t| *t == i) {
+                Some(at) if column.auto_increment && row[at].is_null() => Value::Null,
+                Some(at) => store::convert(&table, i, row[at].clone(), mode, cx.values, cx.warnings)?,
+                None => store::default_of(column, mode, cx.values, cx.warnings)?,
+            });
+        }
+        fill_auto(cx, change, &table, &mut values)?;
+        row::body_of(&table.table.spec().layout, &values, &mut body)?;
+        let savepoint = change.trx().savepoint();
+        match change.trx().insert(&table.table, &body) {
+            Ok(()) => copied += 1,
+            Err(RowError::DuplicateKey { .. }) if on_duplicate == ast::OnDuplicate::Ignore => {
+                change.trx().rollback_to(savepoint).map_err(|e| storage_error(e, &def.name))?;
+            }
+            Err(e) => return Err(crate::errors::row_error(e, &table, Some(&body), cx.values)),
+        }
+    }
+    Ok(copied)
+}

@@ -1,0 +1,529 @@
+//! CREATE TABLE: by columns, LIKE another table, from a SELECT.
+
+use catalog::{ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name};
+use charset::Collation;
+use row_format::{ColumnType, IntSize, KeyPart};
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::meta::{ColumnMeta, FieldType};
+use sql_plan::plan::PlanKind;
+use sql_syntax::ast;
+
+use base::{IndexId, PageNo, SpaceId, TableId};
+
+use super::columns::{self, NewColumn};
+use super::database::resolve_collation;
+use super::{DdlContext, check_name, copy, storage_error};
+use crate::outcome::Outcome;
+
+/// Most bytes of an index entry's columns.
+const KEY_BYTES_MAX: u64 = 3072;
+const KEY_PARTS_MAX: usize = 32;
+const INDEXES_MAX: usize = 64;
+const COLUMNS_MAX: usize = 4096;
+
+/// An index as written, its columns by name.
+#[derive(Debug, Clone)]
+pub(super) struct NewIndex {
+    pub(super) name: Option<String>,
+    pub(super) primary: bool,
+    pub(super) unique: bool,
+    /// Column, prefix length, descending.
+    pub(super) parts: Vec<(String, Option<u64>, bool)>,
+    pub(super) comment: String,
+    pub(super) using_btree: bool,
+}
+
+pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
+    if s.temporary {
+        return Err(SqlError::not_supported("temporary tables"));
+    }
+    if s.partitioning.is_some() {
+        return Err(SqlError::not_supported("partitions"));
+    }
+    let (schema, name) = cx.table_name(&s.name)?;
+    cx.lock_exclusive(&schema, &name)?;
+    let snapshot = cx.catalog.snapshot();
+    let database = snapshot.database(&schema).ok_or_else(|| SqlError::UnknownDatabase(schema.clone()))?;
+    let existing = database.tables.get(&name).cloned();
+    if existing.is_some() && !s.mode.or_replace {
+        if s.mode.if_not_exists {
+            cx.warnings.note(SqlError::TableExists(name));
+            return Ok(Outcome::default());
+        }
+        return Err(SqlError::TableExists(name));
+    }
+    let mut def = TableDef {
+        id: TableId(0),
+        version: 1,
+        space: SpaceId(0),
+        schema,
+        name,
+        columns: Vec::new(),
+        indexes: Vec::new(),
+        collation: database.def.collation,
+        comment: String::new(),
+        options: String::new(),
+        created: cx.now_seconds(),
+    };
+    let mut start = None;
+    match &s.content {
+        ast::TableContent::Like(other) => like(other, &mut def, cx)?,
+        ast::TableContent::Elements(elements) => {
+            start = options(s.options, &mut def, cx)?;
+            let indexes = elements_of(elements, &mut def, cx)?;
+            if s.query.is_none() {
+                finish(&mut def, indexes)?;
+            } else {
+                return create_select(s, def, indexes, existing, cx);
+            }
+        }
+    }
+    let mut change = cx.catalog.change();
+    if let Some(old) = existing {
+        change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
+        change.drop_space(old.def.space, old.def.id);
+    }
+    copy::make_trees(&mut change, &mut def)?;
+    if let Some(value) = start {
+        copy::start_auto_increment(cx, &mut change, &def, value)?;
+    }
+    change.put_table(def).map_err(|e| storage_error(e, ""))?;
+    cx.commit(change)?;
+    Ok(Outcome::default())
+}
+
+fn like(other: &ast::ObjectName<'_>, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    let (schema, name) = cx.table_name(other)?;
+    cx.lock(&schema, &name, catalog::mdl::MdlMode::Shared)?;
+    let source = cx.existing(&schema, &name)?;
+    let own = (std::mem::take(&mut def.schema), std::mem::take(&mut def.name), def.created);
+    *def = TableDef::clone(&source.def);
+    (def.schema, def.name, def.created) = own;
+    def.version = 1;
+    Ok(())
+}
+
+/// Table options; answers AUTO_INCREMENT = n.
+pub(super) fn options(
+    options: &[ast::TableOption<'_>],
+    def: &mut TableDef,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<Option<u64>> {
+    use ast::TableOption as O;
+    let (mut charset, mut collate, mut start) = (None, None, None);
+    let named = |d: &ast::DefaultOr<'_>| match d {
+        ast::DefaultOr::Default => None,
+        ast::DefaultOr::Name(name) => Some(name.text().into_owned()),
+    };
+    for option in options {
+        match option {
+            O::Engine(name) if name.is("innodb") || name.is("morse") => {}
+            O::Engine(name) => {
+                let unknown = SqlError::UnknownEngine(name.text().into_owned());
+                let known = ["myisam", "aria", "memory", "heap", "csv", "archive", "merge"];
+                if cx.values.sql_mode.has(types::SqlMode::NO_ENGINE_SUBSTITUTION)
+                    && !known.iter().any(|k| name.is(k))
+                {
+                    return Err(unknown);
+                }
+                cx.warnings.warn(SqlError::Other {
+                    errno: 1266,
+                    state: *b"HY000",
+                    text: format!("Using storage engine InnoDB for table '{}'", def.name),
+                });
+            }
+            O::Charset(d) => charset = named(d),
+            O::Collate(d) => collate = named(d),
+            O::Comment(text) => def.comment = String::from_utf8_lossy(text).into_owned(),
+            O::AutoIncrement(n) => start = Some(*n),
+            O::RowFormat(name) if !name.is("default") => {
+                def.options = format!(" ROW_FORMAT={}", name.text().to_uppercase());
+            }
+            O::WithSystemVersioning => return Err(SqlError::not_supported("system versioning")),
+            O::Sequence(_) => return Err(SqlError::not_supported("sequences")),
+            O::Other(option) => {
+                return Err(SqlError::Other {
+                    errno: 1911,
+                    state: *b"HY000",
+                    text: format!("Unknown option '{}'", option.name),
+                });
+            }
+            // Accepted for compatibility; they tune engines of other servers.
+            _ => {}
+        }
+    }
+    def.collation = resolve_collation(charset.as_deref(), collate.as_deref(), def.collation)?;
+    Ok(start)
+}
+
+/// Columns into `def`, indexes as written.
+fn elements_of(
+    elements: &[ast::TableElement<'_>],
+    def: &mut TableDef,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<Vec<NewIndex>> {
+    let mut indexes = Vec::new();
+    for element in elements {
+        match element {
+            ast::TableElement::Column(c) => {
+                let column = columns::column(c, def.collation, cx)?;
+                add_column(def, column, &mut indexes)?;
+            }
+            ast::TableElement::Index(i) => indexes.push(index_of(i)?),
+            ast::TableElement::ForeignKey(_) => return Err(SqlError::not_supported("foreign keys")),
+            ast::TableElement::Check(_) => return Err(SqlError::not_supported("CHECK constraints")),
+            ast::TableElement::Period { .. } => return Err(SqlError::not_supported("periods")),
+        }
+    }
+    Ok(indexes)
+}
+
+pub(super) fn add_column(
+    def: &mut TableDef,
+    column: NewColumn,
+    indexes: &mut Vec<NewIndex>,
+) -> SqlResult<()> {
+    if def.column(&column.def.name).is_some() {
+        return Err(SqlError::DuplicateColumn(column.def.name));
+    }
+    key_of_column(&column, indexes);
+    def.columns.push(column.def);
+    Ok(())
+}
+
+/// PRIMARY KEY and UNIQUE written beside a column.
+pub(super) fn key_of_column(column: &NewColumn, indexes: &mut Vec<NewIndex>) {
+    let index = |primary| NewIndex {
+        name: None,
+        primary,
+        unique: true,
+        parts: vec![(column.def.name.clone(), None, false)],
+        comment: String::new(),
+        using_btree: false,
+    };
+    if column.primary {
+        indexes.push(index(true));
+    }
+    if column.unique {
+        indexes.push(index(false));
+    }
+}
+
+pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
+    let (primary, unique) = match i.kind {
+        ast::IndexKind::Primary => (true, true),
+        ast::IndexKind::Unique => (false, true),
+        ast::IndexKind::Plain => (false, false),
+        ast::IndexKind::Fulltext => return Err(SqlError::not_supported("FULLTEXT indexes")),
+        ast::IndexKind::Spatial => return Err(SqlError::not_supported("SPATIAL indexes")),
+        ast::IndexKind::Vector => return Err(SqlError::not_supported("VECTOR indexes")),
+    };
+    if i.without_overlaps.is_some() {
+        return Err(SqlError::not_supported("WITHOUT OVERLAPS"));
+    }
+    let mut out = NewIndex {
+        name: i.name.or(i.constraint).map(|n| n.text().into_owned()),
+        primary,
+        unique,
+        parts: i.parts.iter().map(|p| (p.column.text().into_owned(), p.length, p.descending)).collect(),
+        comment: String::new(),
+        using_btree: false,
+    };
+    for option in i.options {
+        match option {
+            ast::IndexOption::Comment(text) => out.comment = String::from_utf8_lossy(text).into_owned(),
+            ast::IndexOption::Using(name) => out.using_btree = name.is("btree"),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+/// Checks the columns, resolves the indexes and puts them into `def`, the clustered one first.
+pub(super) fn finish(def: &mut TableDef, new: Vec<NewIndex>) -> SqlResult<()> {
+    if def.columns.is_empty() {
+        return Err(SqlError::TableMustHaveColumns);
+    }
+    if def.columns.len() > COLUMNS_MAX {
+        return Err(SqlError::TooManyColumns);
+    }
+    if new.iter().filter(|i| i.primary).count() > 1 {
+        return Err(SqlError::MultiplePrimaryKey);
+    }
+    if new.len() > INDEXES_MAX {
+        return Err(SqlError::Other {
+            errno: 1069,
+            state: *b"42000",
+            text: format!("Too many keys specified; max {INDEXES_MAX} keys allowed"),
+        });
+    }
+    let mut indexes: Vec<IndexDef> = Vec::with_capacity(new.len() + 1);
+    for index in &new {
+        let resolved = resolve(def, index)?;
+        indexes.push(resolved);
+    }
+    name_indexes(def, &new, &mut indexes)?;
+    // The clustered key, then unique keys without NULL, then unique keys, then the others.
+    let nullable = |i: &IndexDef| i.parts.iter().any(|p| def.columns[p.column].nullable);
+    indexes.sort_by_key(|i| match (i.name == PRIMARY, i.unique) {
+        (true, _) => 0,
+        (false, true) => 1 + u8::from(nullable(i)),
+        (false, false) => 3,
+    });
+    if indexes.first().is_none_or(|i| i.name != PRIMARY) {
+        indexes.insert(0, hidden());
+    }
+    def.indexes = indexes;
+    check_auto_increment(def)?;
+    columns::check_row_size(&def.columns)
+}
+
+fn hidden() -> IndexDef {
+    IndexDef {
+        id: IndexId(0),
+        root: PageNo(0),
+        name: HIDDEN_KEY.to_owned(),
+        unique: true,
+        parts: Vec::new(),
+        comment: String::new(),
+        using_btree: false,
+    }
+}
+
+fn check_auto_increment(def: &TableDef) -> SqlResult<()> {
+    let auto: Vec<usize> = (0..def.columns.len()).filter(|i| def.columns[*i].auto_increment).collect();
+    match auto.as_slice() {
+        [] => Ok(()),
+        [one] if def.indexes.iter().any(|i| i.parts.first().is_some_and(|p| p.column == *one)) => Ok(()),
+        _ => Err(SqlError::WrongAutoColumn),
+    }
+}
+
+fn resolve(def: &mut TableDef, index: &NewIndex) -> SqlResult<IndexDef> {
+    if index.parts.len() > KEY_PARTS_MAX {
+        return Err(SqlError::TooManyKeyParts(KEY_PARTS_MAX as u32));
+    }
+    let mut parts: Vec<KeyPart> = Vec::with_capacity(index.parts.len());
+    let mut bytes = 0;
+    for (name, length, descending) in &index.parts {
+        let at = def.column(name).ok_or_else(|| SqlError::KeyColumnMissing(name.clone()))?;
+        if parts.iter().any(|p| p.column == at) {
+            return Err(SqlError::DuplicateColumn(name.clone()));
+        }
+        let column = &mut def.columns[at];
+        if index.primary {
+            // NULL that was only left out becomes NOT NULL; the default goes with it.
+            column.nullable = false;
+            if column.default == DefaultValue::Null {
+                column.default = DefaultValue::None;
+            }
+        }
+        let prefix = prefix_of(column, *length)?;
+        let widest = column.ty.collation().map_or(1, |c| c.charset().max_len() as u64);
+        bytes += prefix.map_or(column.ty.max_bytes(), |p| u64::from(p) * widest);
+        parts.push(KeyPart { column: at, prefix, descending: *descending });
+    }
+    if bytes > KEY_BYTES_MAX {
+        return Err(SqlError::KeyTooLong(KEY_BYTES_MAX as u32));
+    }
+    Ok(IndexDef {
+        id: IndexId(0),
+        root: PageNo(0),
+        name: if index.primary { PRIMARY.to_owned() } else { index.name.clone().unwrap_or_default() },
+        unique: index.unique,
+        parts,
+        comment: index.comment.clone(),
+        using_btree: index.using_btree,
+    })
+}
+
+fn prefix_of(column: &ColumnDef, length: Option<u64>) -> SqlResult<Option<u16>> {
+    let is_blob = matches!(column.ty, ColumnType::Blob { .. });
+    let Some(length) = length else {
+        return if is_blob { Err(SqlError::BlobKeyWithoutLength(column.name.clone())) } else { Ok(None) };
+    };
+    let (ColumnType::Char { collation, .. }
+    | ColumnType::VarChar { collation, .. }
+    | ColumnType::Blob { collation, .. }) = &column.ty
+    else {
+        return Err(SqlError::WrongSubKey);
+    };
+    if length == 0 {
+        return Err(SqlError::Other {
+            errno: 1391,
+            state: *b"HY000",
+            text: format!("Key part '{}' length cannot be 0", column.name),
+        });
+    }
+    let chars = column.ty.max_bytes() / collation.charset().max_len() as u64;
+    if !is_blob && length > chars {
+        return Err(SqlError::WrongSubKey);
+    }
+    if !is_blob && length == chars {
+        return Ok(None);
+    }
+    u16::try_from(length).map(Some).map_err(|_| SqlError::KeyTooLong(KEY_BYTES_MAX as u32))
+}
+
+/// Names the unnamed after their first column: `a`, `a_2`, `a_3`.
+fn name_indexes(def: &TableDef, new: &[NewIndex], indexes: &mut [IndexDef]) -> SqlResult<()> {
+    let mut taken: Vec<String> = Vec::new();
+    for (given, index) in new.iter().zip(indexes.iter()) {
+        if given.primary || given.name.is_some() {
+            if !given.primary {
+                check_name(&index.name, |name| SqlError::Other {
+                    errno: 1280,
+                    state: *b"42000",
+                    text: format!("Incorrect index name '{name}'"),
+                })?;
+                if same_name(&index.name, PRIMARY) || same_name(&index.name, HIDDEN_KEY) {
+                    return Err(SqlError::Other {
+                        errno: 1280,
+                        state: *b"42000",
+                        text: format!("Incorrect index name '{}'", index.name),
+                    });
+                }
+            }
+            if taken.iter().any(|t| same_name(t, &index.name)) {
+                return Err(SqlError::DuplicateKeyName(index.name.clone()));
+            }
+            taken.push(index.name.clone());
+        }
+    }
+    for (given, index) in new.iter().zip(indexes.iter_mut()) {
+        if given.primary || given.name.is_some() {
+            continue;
+        }
+        let base = def.columns[index.parts[0].column].name.clone();
+        let mut name = base.clone();
+        let mut number = 2;
+        while taken.iter().any(|t| same_name(t, &name)) || same_name(&name, PRIMARY) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
+        taken.push(name.clone());
+        index.name = name;
+    }
+    Ok(())
+}
+
+/// CREATE TABLE ... SELECT: columns of the select that have no definition of their own are added after the others.
+fn create_select(
+    s: &ast::CreateTable<'_>,
+    mut def: TableDef,
+    indexes: Vec<NewIndex>,
+    existing: Option<std::sync::Arc<catalog::TableHandle>>,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<Outcome> {
+    let Some(query) = s.query else { return Err(SqlError::TableMustHaveColumns) };
+    let plan = {
+        let context = cx.plan_context();
+        sql_plan::plan(&ast::Statement::Query(query), 0, &context)?
+    };
+    let Some(plan) = plan else { return Err(SqlError::not_supported("this SELECT")) };
+    for table in &plan.tables {
+        cx.lock(table.schema(), table.name(), catalog::mdl::MdlMode::Shared)?;
+    }
+    let PlanKind::Query(query) = &plan.kind else { return Err(SqlError::not_supported("this SELECT")) };
+    let mut targets = Vec::with_capacity(query.columns.len());
+    for (i, meta) in query.columns.iter().enumerate() {
+        if query.columns[..i].iter().any(|c| same_name(&c.name, &meta.name)) {
+            return Err(SqlError::DuplicateColumn(meta.name.clone()));
+        }
+        targets.push(match def.column(&meta.name) {
+            Some(at) => at,
+            None => {
+                def.columns.push(column_of(meta, def.collation));
+                def.columns.len() - 1
+            }
+        });
+    }
+    finish(&mut def, indexes)?;
+    let mut change = cx.catalog.change();
+    if let Some(old) = existing {
+        change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
+        change.drop_space(old.def.space, old.def.id);
+    }
+    copy::make_trees(&mut change, &mut def)?;
+    let records = copy::fill_from_query(cx, &mut change, &def, &plan, &targets, s.on_duplicate)?;
+    change.put_table(def).map_err(|e| storage_error(e, ""))?;
+    cx.commit(change)?;
+    Ok(Outcome {
+        affected_rows: records,
+        info: format!("Records: {records}  Duplicates: 0  Warnings: {}", cx.warnings.count()),
+        ..Outcome::default()
+    })
+}
+
+/// A column that holds what a select's column gives.
+fn column_of(meta: &ColumnMeta, table: Collation) -> ColumnDef {
+    let t = &meta.ty;
+    let int = |size| ColumnType::int(size, t.unsigned);
+    let ty = match t.field {
+        FieldType::Tiny => int(IntSize::Tiny),
+        FieldType::Short => int(IntSize::Small),
+        FieldType::Int24 => int(IntSize::Medium),
+        FieldType::Long => int(if t.length > 9 && meta.org_table.is_empty() && t.length > 11 {
+            IntSize::Big
+        } else {
+            IntSize::Int
+        }),
+        FieldType::LongLong => int(IntSize::Big),
+        FieldType::Year => ColumnType::Year,
+        FieldType::Bit => ColumnType::Bit { bits: t.length.clamp(1, 64) as u8 },
+        FieldType::Float => ColumnType::Float { unsigned: t.unsigned },
+        FieldType::Double => ColumnType::Double { unsigned: t.unsigned },
+        FieldType::Decimal => {
+            let (precision, scale) = t.precision();
+            ColumnType::Decimal { precision: precision.clamp(1, 65) as u8, scale, unsigned: t.unsigned }
+        }
+        FieldType::Date => ColumnType::Date,
+        FieldType::Time => ColumnType::Time { fsp: t.decimals.min(6) },
+        FieldType::DateTime => ColumnType::DateTime { fsp: t.decimals.min(6) },
+        FieldType::Timestamp => ColumnType::Timestamp { fsp: t.decimals.min(6) },
+        FieldType::Null => ColumnType::Char { max_bytes: 0, collation: Collation::BINARY },
+        FieldType::String if t.length <= 255 => ColumnType::char(t.length as u16, t.collation),
+        FieldType::Blob => ColumnType::Blob {
+            length_bytes: match u64::from(t.length) {
+                0..=0xff => 1,
+                0x100..=0xffff => 2,
+                0x1_0000..=0xff_ffff => 3,
+                _ => 4,
+            },
+            collation: t.collation,
+        },
+        FieldType::String | FieldType::VarString | FieldType::Enum | FieldType::Set => {
+            let widest = t.collation.charset().max_len() as u32;
+            if t.length * widest <= 65_532 {
+                ColumnType::varchar(t.length as u16, t.collation)
+            } else {
+                ColumnType::Blob { length_bytes: 4, collation: t.collation }
+            }
+        }
+    };
+    let _ = table;
+    let default = if t.nullable {
+        DefaultValue::Null
+    } else if meta.org_table.is_empty() {
+        DefaultValue::Literal(catalog::DefaultLiteral(crate::store::implicit_default(&ty)))
+    } else {
+        DefaultValue::None
+    };
+    ColumnDef {
+        name: meta.name.clone(),
+        width: match ty {
+            ColumnType::Int { .. } => Some(t.length.clamp(1, 20)),
+            _ => None,
+        },
+        ty,
+        nullable: t.nullable,
+        decimals: None,
+        zerofill: false,
+        default,
+        on_update_now: false,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+        json: false,
+    }
+}

@@ -1,0 +1,180 @@
+//! Statements that change definitions: databases, tables, indexes.
+//!
+//! The session has committed its transaction before. Each statement takes exclusive metadata locks on the names it changes,
+//! makes what is new, changes the dictionary's rows in one transaction, and gives the locks back when the change is durable.
+
+mod alter;
+mod columns;
+mod copy;
+mod create;
+mod database;
+mod drop;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::mdl::{MdlContext, MdlMode};
+use catalog::{Catalog, CatalogChange, TableHandle};
+use charset::Collation;
+use sql_plan::error::{SqlError, SqlResult, Warnings};
+use sql_plan::plan::VirtualTable;
+use sql_plan::{PlanContext, Variables};
+use sql_syntax::ast;
+use storage::row::RowError;
+use storage::trx::Trx;
+use types::Context;
+
+use crate::context::{ExecSettings, SessionState, Workspace, mdl_error};
+use crate::outcome::Outcome;
+
+/// Longest name of a database, table, column or index, in characters.
+const NAME_MAX: usize = 64;
+
+/// How a change of definitions commits: waits until it is durable.
+pub type CommitFn<'a> = dyn FnMut(Trx) -> Result<(), RowError> + 'a;
+
+/// What statements about definitions and tables as a whole run in.
+pub struct DdlContext<'a> {
+    pub catalog: &'a Arc<Catalog>,
+    pub mdl: &'a mut MdlContext,
+    pub values: &'a mut Context,
+    pub warnings: &'a mut Warnings,
+    pub session: &'a mut dyn SessionState,
+    pub workspace: &'a mut Workspace,
+    pub variables: &'a dyn Variables,
+    pub virtual_table: &'a dyn Fn(&str, &str) -> Option<VirtualTable>,
+    pub settings: ExecSettings,
+    /// Empty when none is chosen.
+    pub database: &'a str,
+    /// `'root'@'localhost'`, for messages.
+    pub user: &'a str,
+    pub connection_collation: Collation,
+    /// collation_server: of databases that name none.
+    pub server_collation: Collation,
+    /// Commits the dictionary's transaction; the session logs the statement with it.
+    pub commit: &'a mut CommitFn<'a>,
+}
+
+/// True for the statements that [`execute_ddl`] runs: they commit the session's transaction before and after.
+pub fn is_ddl(statement: &ast::Statement<'_>) -> bool {
+    use ast::Statement as S;
+    matches!(
+        statement,
+        S::CreateDatabase(_)
+            | S::AlterDatabase(_)
+            | S::DropDatabase { .. }
+            | S::CreateTable(_)
+            | S::AlterTable(_)
+            | S::DropTable(_)
+            | S::TruncateTable(_)
+            | S::RenameTable(_)
+            | S::CreateIndex(_)
+            | S::DropIndex(_)
+    )
+}
+
+/// Runs a statement about definitions.
+pub fn execute_ddl<'s>(statement: &ast::Statement<'s>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
+    use ast::Statement as S;
+    let mark = cx.mdl.held();
+    let outcome = match statement {
+        S::CreateDatabase(s) => database::create(s, cx),
+        S::AlterDatabase(s) => database::alter(s, cx),
+        S::DropDatabase { name, if_exists } => database::drop(&name.text(), *if_exists, cx),
+        S::CreateTable(s) => create::table(s, cx),
+        S::AlterTable(s) => alter::table(s, cx),
+        S::DropTable(s) => drop::tables(s, cx),
+        S::TruncateTable(s) => drop::truncate(s, cx),
+        S::RenameTable(s) => drop::rename(s, cx),
+        S::CreateIndex(s) => alter::create_index(s, cx),
+        S::DropIndex(s) => alter::drop_index(s, cx),
+        _ => Err(SqlError::not_supported("this statement")),
+    };
+    cx.mdl.release_to(mark);
+    outcome
+}
+
+impl DdlContext<'_> {
+    /// The schema and name of a table as written, both allowed as names.
+    pub(crate) fn table_name(&self, name: &ast::ObjectName<'_>) -> SqlResult<(String, String)> {
+        let schema = match name.database {
+            Some(schema) => schema.text().into_owned(),
+            None if self.database.is_empty() => return Err(SqlError::NoDatabaseSelected),
+            None => self.database.to_owned(),
+        };
+        let table = name.name.text().into_owned();
+        check_name(&schema, SqlError::IncorrectDatabaseName)?;
+        check_name(&table, SqlError::IncorrectTableName)?;
+        if schema.eq_ignore_ascii_case("information_schema")
+            || schema.eq_ignore_ascii_case("performance_schema")
+        {
+            return Err(SqlError::AccessDeniedToDatabase { user: self.user.to_owned(), schema });
+        }
+        Ok((schema, table))
+    }
+
+    pub(crate) fn lock(&mut self, schema: &str, table: &str, mode: MdlMode) -> SqlResult<()> {
+        let lock = self.catalog.locks().of(schema, table);
+        let timeout: Duration = self.settings.lock_wait_timeout;
+        self.mdl.lock(&lock, mode, timeout).map_err(mdl_error)
+    }
+
+    /// Locks a name for change: the database is held too, so that it cannot be dropped meanwhile.
+    pub(crate) fn lock_exclusive(&mut self, schema: &str, table: &str) -> SqlResult<()> {
+        self.lock(schema, "", MdlMode::Shared)?;
+        self.lock(schema, table, MdlMode::Exclusive)
+    }
+
+    /// A table that must exist, after its name was locked.
+    pub(crate) fn existing(&self, schema: &str, name: &str) -> SqlResult<Arc<TableHandle>> {
+        self.catalog
+            .snapshot()
+            .table(schema, name)
+            .cloned()
+            .ok_or_else(|| SqlError::NoSuchTable { schema: schema.to_owned(), name: name.to_owned() })
+    }
+
+    pub(crate) fn commit(&mut self, change: CatalogChange) -> SqlResult<()> {
+        change.commit_with(|trx| (self.commit)(trx)).map_err(|e| storage_error(e, ""))
+    }
+
+    /// What expressions of the statement are planned against.
+    pub(crate) fn plan_context(&self) -> PlanContext<'_> {
+        PlanContext {
+            catalog: self.catalog.snapshot(),
+            database: self.database,
+            sql_mode: self.values.sql_mode,
+            connection_collation: self.connection_collation,
+            div_precision_increment: self.values.div_precision_increment,
+            variables: self.variables,
+            user: self.user,
+            virtual_table: self.virtual_table,
+        }
+    }
+
+    pub(crate) fn now_seconds(&self) -> u64 {
+        u64::try_from(self.values.now_micros / 1_000_000).unwrap_or(0)
+    }
+}
+
+/// A storage error of a statement about definitions.
+pub(crate) fn storage_error(error: RowError, table: &str) -> SqlError {
+    match error {
+        RowError::Deadlock => SqlError::Deadlock,
+        RowError::LockWaitTimeout | RowError::NoWait => SqlError::LockWaitTimeout,
+        RowError::Interrupted => SqlError::Interrupted,
+        RowError::Corrupt(found) => SqlError::Corrupt { table: table.to_owned(), detail: found.to_string() },
+        other => SqlError::Io { operation: other.to_string(), table: table.to_owned() },
+    }
+}
+
+/// Names are 1 to 64 characters and do not end with a space.
+pub(crate) fn check_name(name: &str, wrong: fn(String) -> SqlError) -> SqlResult<()> {
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(wrong(name.to_owned()));
+    }
+    if name.chars().count() > NAME_MAX {
+        return Err(SqlError::IdentifierTooLong(name.to_owned()));
+    }
+    Ok(())
+}
