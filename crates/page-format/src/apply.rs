@@ -183,6 +183,12 @@ fn execute(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
             set_deleted(Editor::new(page, kind).record_mut(usize::from(slot)), deleted);
             raise_max_trx(page, trx);
         }
+        _ => execute_structure(page, kind, op),
+    }
+}
+
+fn execute_structure(page: &mut Page, kind: PageKind, op: &PageOp<'_>) {
+    match *op {
         PageOp::InsertChild { slot, child, key } => {
             Editor::new(page, kind).insert(usize::from(slot), key.len() + 4, |out| {
                 out[..4].copy_from_slice(&child.0.to_le_bytes());
@@ -218,7 +224,7 @@ fn execute(page: &mut Page, op: &PageOp<'_>, lsn: Lsn) {
             let value = value.max(header::counter(page));
             put_u64(page, COUNTER_AT, value);
         }
-        PageOp::Format { .. } | PageOp::FormatOverflow { .. } => execute_format(page, op),
+        _ => execute_format(page, op),
     }
 }
 

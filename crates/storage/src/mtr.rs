@@ -27,7 +27,7 @@ use log_format::record::{PagePart, Record, System};
 use page_format::{Page, PageOp, apply, apply_validated, header, validate};
 
 use crate::btree::SpaceHints;
-use crate::pool::{AccessHint, BufferPool, PageWrite, PoolError};
+use crate::pool::{BufferPool, PageWrite, PoolError};
 
 /// Why a page operation did not happen. Nothing has been changed or logged, unless the log itself has failed.
 #[derive(Debug)]
@@ -206,33 +206,4 @@ fn check_again(record: &Record<'_>, lsn: Lsn, mut copies: Vec<(PageId, Box<Page>
             panic!("record at {lsn} applied again gives another byte {at} on {id}: {record:?}");
         }
     }
-}
-
-/// Redo of one record: applies its parts to the pages that do not have them yet.
-/// A page that is formatted by the record is made afresh and need not be readable.
-pub fn redo(pool: &BufferPool, lsn: Lsn, record: &Record<'_>) -> StoreResult<()> {
-    let mut rest = record.parts();
-    while let [first, ..] = rest {
-        let id = first.page;
-        let count = rest.iter().take_while(|part| part.page == id).count();
-        let (parts, others) = rest.split_at(count);
-        rest = others;
-        let mut page =
-            if first.op.is_format() { pool.create(id)? } else { pool.write(id, AccessHint::Normal)? };
-        if page.page_lsn() >= lsn {
-            continue;
-        }
-        if page.page_lsn() != first.previous && !first.op.is_format() {
-            let found = page.page_lsn();
-            return Err(Corruption::new(id, "page_lsn before redo", first.previous, found)
-                .within(format_args!("redo of {lsn}"))
-                .into());
-        }
-        page.mark_dirty(lsn);
-        for part in parts {
-            apply(page.bytes_mut(), &part.op, lsn)
-                .map_err(|found| found.within(format_args!("redo of {lsn}")))?;
-        }
-    }
-    Ok(())
 }

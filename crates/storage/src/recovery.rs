@@ -10,7 +10,7 @@
 //! The control block has not moved. The next start does the same over the pages that got written, each change at most once (D1).
 
 mod analysis;
-mod redo;
+pub(crate) mod redo;
 #[cfg(test)]
 mod tests;
 

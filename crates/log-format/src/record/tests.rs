@@ -33,15 +33,14 @@ fn bytes(code: u8, flags: u8, fields: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-fn row_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
-    let (trx, previous, table, table_version, key) = (TRX, LSN_BEFORE, TableId(7), 1, KEY);
+const KEY_FIELD: &[u8] = &[4, 0x80, 0, 0, 1];
+
+fn insert_records() -> Vec<(Record<'static>, Vec<u8>)> {
+    let (trx, previous, table, table_version) = (TRX, LSN_BEFORE, TableId(7), 1);
     let stamp = Stamp::Own(TRX);
     let insert = PageOp::InsertRow { slot: 9, flags: 0, stamp, key: KEY, body: b"body" };
     let replace = PageOp::ReplaceRow { slot: 9, flags: 2, stamp, body: b"body" };
-    let update = PageOp::UpdateRow { slot: 200, flags: 0, stamp, splices: splices.splices() };
-    let mark = PageOp::MarkRow { slot: 9, deleted: true, stamp };
     let over = OverDeleted { version: version(), key: KEY, body: Some(b"old") };
-    let key_field: &[u8] = &[4, 0x80, 0, 0, 1];
     vec![
         (
             Record::RowInsert(RowInsert {
@@ -53,7 +52,7 @@ fn row_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 part: part(insert),
                 over: None,
             }),
-            bytes(1, 1, &[HEAD, PAGE, &[3, 9], key_field, b"\x04body"]),
+            bytes(1, 1, &[HEAD, PAGE, &[3, 9], KEY_FIELD, b"\x04body"]),
         ),
         (
             Record::RowInsert(RowInsert {
@@ -65,8 +64,17 @@ fn row_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 part: part(replace),
                 over: Some(over),
             }),
-            bytes(1, 0x32, &[HEAD, PAGE, &[0x86, 9], b"\x04body", VERSION, key_field, b"\x03old"]),
+            bytes(1, 0x32, &[HEAD, PAGE, &[0x86, 9], b"\x04body", VERSION, KEY_FIELD, b"\x03old"]),
         ),
+    ]
+}
+
+fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
+    let (trx, previous, table, table_version, key) = (TRX, LSN_BEFORE, TableId(7), 1, KEY);
+    let stamp = Stamp::Own(TRX);
+    let update = PageOp::UpdateRow { slot: 200, flags: 0, stamp, splices: splices.splices() };
+    let mark = PageOp::MarkRow { slot: 9, deleted: true, stamp };
+    vec![
         (
             Record::RowUpdate(RowUpdate {
                 trx,
@@ -82,7 +90,7 @@ fn row_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
             bytes(
                 2,
                 0x21,
-                &[HEAD, PAGE, &[4, 0xc8, 1], b"\x01\0\x03\x03new", VERSION, key_field, b"\x08old body"],
+                &[HEAD, PAGE, &[4, 0xc8, 1], b"\x01\0\x03\x03new", VERSION, KEY_FIELD, b"\x08old body"],
             ),
         ),
         (
@@ -97,7 +105,7 @@ fn row_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 key,
                 before: Before::Removed(b"old"),
             }),
-            bytes(2, 0, &[HEAD, PAGE, &[4, 0xc8, 1], b"\x01\0\x03\x03new", VERSION, key_field, b"\x03old"]),
+            bytes(2, 0, &[HEAD, PAGE, &[4, 0xc8, 1], b"\x01\0\x03\x03new", VERSION, KEY_FIELD, b"\x03old"]),
         ),
         (
             Record::RowDelete(RowDelete {
@@ -111,7 +119,7 @@ fn row_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 key,
                 before: Some(b"body"),
             }),
-            bytes(3, 0x24, &[HEAD, PAGE, &[0x45, 9], VERSION, key_field, b"\x04body"]),
+            bytes(3, 0x24, &[HEAD, PAGE, &[0x45, 9], VERSION, KEY_FIELD, b"\x04body"]),
         ),
     ]
 }
@@ -269,7 +277,7 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
 fn with_all(mut visit: impl FnMut(&Record<'_>, &[u8])) {
     let mut splices = SplicesBuf::new();
     splices.diff(b"old body", b"new body");
-    let all = [row_records(&splices), page_records(), course_records()].concat();
+    let all = [insert_records(), change_records(&splices), page_records(), course_records()].concat();
     let types: std::collections::HashSet<_> = all.iter().map(|(record, _)| record.record_type()).collect();
     assert_eq!(types.len(), RecordType::ALL.len());
     all.iter().for_each(|(record, bytes)| visit(record, bytes));
@@ -319,7 +327,7 @@ fn lengths_of_one_two_and_three_bytes_round_trip() {
 fn an_update_gives_its_old_body_back() {
     let mut splices = SplicesBuf::new();
     splices.diff(b"old body", b"new body");
-    for (record, _) in row_records(&splices) {
+    for (record, _) in change_records(&splices) {
         if let Record::RowUpdate(update) = record {
             let mut old = Vec::new();
             update.old_body(b"new body", &mut old).unwrap();
@@ -343,12 +351,7 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
     let (table, table_version, index, key) = (TableId(21), 1, IndexId(44), KEY);
     let previous = lsn_minus(lsn, 250);
     let old = vec![b'c'; 190];
-    let (mut new_k, mut new_c) = (old.clone(), old.clone());
-    new_k[5..9].copy_from_slice(b"1234");
-    new_c[9..129].fill(b'd');
-    let (mut update_k, mut update_c) = (SplicesBuf::new(), SplicesBuf::new());
-    update_k.diff(&old, &new_k);
-    update_c.diff(&old, &new_c);
+    let (update_k, update_c) = (filled(&old, 5..9), filled(&old, 9..129));
     let update = |splices| {
         let op = PageOp::UpdateRow { slot: 50, flags: 0, stamp, splices };
         let (part, before) = (page(900, op), Before::Full(&old));
@@ -386,8 +389,6 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
     let leave = PageOp::MarkKey { slot: 500, deleted: true, trx };
     let secondary =
         |op| Record::SecIndex(SecIndex { trx, previous, index, part: page(1200, op), key: entry });
-    let gtid = Some(Gtid { domain_id: 0, server_id: 1, seq_no: 3_000_000 });
-    let (first, time) = (lsn_minus(lsn, 1200), 1_800_000_000_000_000);
     let purge = Record::System(System { parts: vec![page(1200, PageOp::Remove { slot: 500, count: 1 })] });
     let records = [
         update(update_k.splices()),
@@ -398,13 +399,26 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
         secondary(leave),
         insert,
         secondary(enter),
-        Record::Commit(Commit { trx, first, last: previous, extents: Lsn::NONE, time, flags: 0, gtid }),
+        commit(lsn, trx),
         purge.clone(),
         purge,
     ];
     let sizes: Vec<usize> = records.iter().map(|record| encoded(record, lsn).len()).collect();
     let total: usize = sizes.iter().sum();
     assert!((1000..1300).contains(&total), "{total}: {sizes:?}");
+}
+
+fn filled(old: &[u8], range: std::ops::Range<usize>) -> SplicesBuf {
+    let (mut new, mut splices) = (old.to_vec(), SplicesBuf::new());
+    new[range].fill(b'd');
+    splices.diff(old, &new);
+    splices
+}
+
+fn commit(lsn: Lsn, trx: TrxId) -> Record<'static> {
+    let gtid = Some(Gtid { domain_id: 0, server_id: 1, seq_no: 3_000_000 });
+    let (first, last, extents) = (lsn_minus(lsn, 1200), lsn_minus(lsn, 30), Lsn::NONE);
+    Record::Commit(Commit { trx, first, last, extents, time: 1_800_000_000_000_000, flags: 0, gtid })
 }
 
 fn lsn_minus(lsn: Lsn, bytes: u64) -> Lsn {
