@@ -193,7 +193,7 @@ pub(crate) fn make_time(args: Args<'_>, ctx: &mut Context) -> Answer {
     let second = (micros / MICROS_PER_SECOND) as u32;
     let made = Time::new(hour < 0, whole, minute as u32, second, (micros % MICROS_PER_SECOND) as u32);
     let limit = if hour < 0 { -Time::MAX_MICROS } else { Time::MAX_MICROS };
-    Ok(Value::Time(made.unwrap_or(Time { micros: limit - limit % MICROS_PER_SECOND, fsp }).with_fsp(fsp)))
+    Ok(Value::Time(made.unwrap_or(Time { micros: limit, fsp }).cut(fsp, false)))
 }
 
 pub(crate) fn from_days(args: Args<'_>, ctx: &mut Context) -> Answer {
@@ -231,13 +231,10 @@ fn add_units(v: &Value, n: &Value, unit: IntervalUnit, negate: bool, ctx: &mut C
     }
     let interval = some!(interval_of(n, unit, ctx));
     let interval = if negate { interval.negate() } else { interval };
-    let extra_fsp = match unit {
-        u if u.has_microseconds() => 6,
-        IntervalUnit::Second => match n {
-            Value::Decimal(d) => d.scale().min(6),
-            Value::Str(_) | Value::Double(_) if interval.micros % 1_000_000 != 0 => 6,
-            _ => 0,
-        },
+    let extra_fsp = match (unit, n) {
+        (u, _) if u.has_microseconds() => 6,
+        (IntervalUnit::Second, Value::Decimal(d)) => d.scale().min(6),
+        (IntervalUnit::Second, Value::Str(_) | Value::Double(_)) => 6,
         _ => 0,
     };
     let overflow = |ctx: &mut Context| {
@@ -245,36 +242,33 @@ fn add_units(v: &Value, n: &Value, unit: IntervalUnit, negate: bool, ctx: &mut C
         NULL
     };
     if let Value::Time(t) = v {
-        return match t.plus(interval) {
+        return match t.plus(interval).filter(|_| !unit.is_date() || unit == IntervalUnit::Day) {
             Some(sum) => Ok(Value::Time(sum.with_fsp(t.fsp.max(extra_fsp)))),
             None => overflow(ctx),
         };
     }
     let from = some!(v.to_datetime(ctx));
+    if from.date.month == 0 || from.date.day == 0 {
+        return overflow(ctx);
+    }
     let Some(sum) = from.plus(interval) else { return overflow(ctx) };
-    let fsp = from.fsp.max(extra_fsp);
+    let sum = sum.with_fsp(from.fsp.max(extra_fsp));
     Ok(match v {
         Value::Date(_) if unit.is_date() => Value::Date(sum.date),
-        Value::Str(_)
-        | Value::Enum(_)
-        | Value::Int(_)
-        | Value::UInt(_)
-        | Value::Decimal(_)
-        | Value::Double(_) => text_result(v, sum, unit, fsp.max(if sum.micros > 0 { 6 } else { 0 }), ctx),
-        _ => Value::DateTime(sum.with_fsp(fsp)),
+        Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => Value::DateTime(sum),
+        _ => text_result(v, sum, unit, ctx),
     })
 }
 
-/// A text argument gives a text: a date if it was one and the unit is of days.
-fn text_result(v: &Value, sum: DateTime, unit: IntervalUnit, fsp: u8, ctx: &Context) -> Value {
+/// A text or number gives a text: a date if it was one and the unit is of days.
+fn text_result(v: &Value, sum: DateTime, unit: IntervalUnit, ctx: &Context) -> Value {
     let had_time = match v {
         Value::Str(s) => types::temporal::parse_datetime(s.bytes()).is_some_and(|f| f.has_time),
         _ => sum.time_micros() != 0,
     };
     let mut out = Vec::new();
     if had_time || !unit.is_date() {
-        sum.with_fsp(if sum.micros > 0 { 6 } else { 0 }.max(if fsp == 6 && sum.micros > 0 { 6 } else { 0 }))
-            .write(&mut out);
+        sum.write(&mut out);
     } else {
         sum.date.write(&mut out);
     }
@@ -309,12 +303,9 @@ pub(crate) fn timestamp_add(args: Args<'_>, ctx: &mut Context) -> Answer {
 fn shift_time(args: Args<'_>, ctx: &mut Context, sign: i64) -> Answer {
     let by = some!(args[1].to_time(ctx));
     let micros = by.micros * sign;
-    let is_datetime = match &args[0] {
-        Value::Str(s) => {
-            s.bytes().iter().any(|b| *b == b'-' || *b == b'/') && s.len() >= 10 && s.bytes()[0] != b'-'
-        }
-        other => matches!(other.class(), Class::Date | Class::DateTime),
-    };
+    let is_datetime = is_dated(&args[0])
+        && !matches!(&args[0], Value::Str(s)
+        if !types::temporal::parse_datetime(s.bytes()).is_some_and(|f| f.has_time));
     if is_datetime {
         let d = some!(args[0].to_datetime(ctx));
         let sum = some!(DateTime::from_linear_micros(d.linear_micros() + micros));
@@ -326,12 +317,25 @@ fn shift_time(args: Args<'_>, ctx: &mut Context, sign: i64) -> Answer {
     Ok(as_given(&args[0], Value::Time(Time { micros: sum, fsp: t.fsp.max(by.fsp) }), ctx))
 }
 
-/// A text argument gives a text.
-fn as_given(given: &Value, result: Value, ctx: &Context) -> Value {
-    match given.class() {
-        Class::Str => result.to_str(ctx).map_or(Value::Null, Value::Str),
-        _ => result,
+/// A date or datetime, or a text that looks like one.
+fn is_dated(v: &Value) -> bool {
+    match v {
+        Value::Str(s) => s.len() >= 8 && s.bytes().iter().skip(1).any(|b| matches!(b, b'-' | b'/')),
+        other => matches!(other.class(), Class::Date | Class::DateTime),
     }
+}
+
+/// A text argument gives a text, with six digits of a fraction that is not zero.
+fn as_given(given: &Value, result: Value, ctx: &Context) -> Value {
+    if given.class() != Class::Str {
+        return result;
+    }
+    let shown = match result {
+        Value::Time(t) => Value::Time(t.with_fsp(if t.fraction() > 0 { 6 } else { 0 })),
+        Value::DateTime(d) => Value::DateTime(d.with_fsp(if d.micros > 0 { 6 } else { 0 })),
+        other => other,
+    };
+    shown.to_str(ctx).map_or(Value::Null, Value::Str)
 }
 pub(crate) fn add_time(args: Args<'_>, ctx: &mut Context) -> Answer {
     shift_time(args, ctx, 1)
@@ -342,11 +346,7 @@ pub(crate) fn sub_time(args: Args<'_>, ctx: &mut Context) -> Answer {
 
 /// TIMEDIFF(a, b): both times or both datetimes.
 pub(crate) fn time_diff(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let dated = |v: &Value| match v {
-        Value::Str(s) => s.bytes().iter().skip(1).any(|b| *b == b'-') && s.len() >= 10,
-        other => matches!(other.class(), Class::Date | Class::DateTime),
-    };
-    let (micros, fsp) = match (dated(&args[0]), dated(&args[1])) {
+    let (micros, fsp) = match (is_dated(&args[0]), is_dated(&args[1])) {
         (true, true) => {
             let (a, b) = (some!(args[0].to_datetime(ctx)), some!(args[1].to_datetime(ctx)));
             (a.linear_micros() - b.linear_micros(), a.fsp.max(b.fsp))
@@ -360,35 +360,50 @@ pub(crate) fn time_diff(args: Args<'_>, ctx: &mut Context) -> Answer {
     Ok(Value::Time(Time { micros: micros.clamp(-Time::MAX_MICROS, Time::MAX_MICROS), fsp }))
 }
 
-/// EXTRACT(unit FROM date) as (unit, date).
+/// EXTRACT(unit FROM value) as (unit, value).
 pub(crate) fn extract(args: Args<'_>, ctx: &mut Context) -> Answer {
     use IntervalUnit as U;
     let unit = some!(unit_of(&args[0]));
     let v = &args[1];
-    if unit.is_date() && !matches!(unit, U::Day)
-        || matches!(unit, U::Day | U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond)
-            && !matches!(v, Value::Time(_))
-    {
-        let d = some!(v.to_datetime(ctx));
-        let clock = d.time();
+    if unit.is_date() && unit != U::Day && matches!(v, Value::Time(_)) {
+        return Ok(Value::Int(0));
+    }
+    if unit.is_date() && unit != U::Day {
+        let d = some!(v.to_datetime(ctx)).date;
         return Ok(Value::Int(match unit {
-            U::Year => i64::from(d.date.year),
-            U::Month => i64::from(d.date.month),
-            U::Quarter => i64::from(d.date.month.div_ceil(3)),
-            U::Week => i64::from(week_number(d.date, 0).1),
-            U::YearMonth => i64::from(d.date.year) * 100 + i64::from(d.date.month),
-            other => day_part(i64::from(d.date.day), clock, other),
+            U::Year => i64::from(d.year),
+            U::Month => i64::from(d.month),
+            U::Quarter => i64::from(d.month.div_ceil(3)),
+            U::Week => i64::from(week_number(d, 0).1),
+            _ => i64::from(d.year) * 100 + i64::from(d.month),
         }));
     }
+    if let Some(n) = long_time(v) {
+        let time = Time { micros: ((n / 100 % 100) * 60 + n % 100) * MICROS_PER_SECOND, fsp: 0 };
+        let hours = n / 10_000;
+        let clock = Time { micros: time.micros + hours % 24 * 3600 * MICROS_PER_SECOND, fsp: 0 };
+        return Ok(Value::Int(day_part(hours / 24, clock, unit)));
+    }
+    if is_dated(v) || matches!(v.class(), Class::Int | Class::Decimal | Class::Double) {
+        let d = some!(v.to_datetime(ctx));
+        return Ok(Value::Int(day_part(i64::from(d.date.day), d.time(), unit)));
+    }
     let t = some!(v.to_time(ctx));
-    let n = match unit {
-        U::Day | U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond => {
-            let days = i64::from(t.hours() / 24);
-            day_part(days, Time { micros: t.micros.abs() % (86_400 * MICROS_PER_SECOND), fsp: t.fsp }, unit)
-        }
-        other => day_part(0, Time { micros: t.micros.abs(), fsp: t.fsp }, other),
-    };
+    let magnitude = Time { micros: t.micros.abs(), fsp: t.fsp };
+    let n = day_part(
+        i64::from(t.hours() / 24),
+        Time { micros: magnitude.micros % (86_400 * MICROS_PER_SECOND), ..magnitude },
+        unit,
+    );
     Ok(Value::Int(if t.is_negative() { -n } else { n }))
+}
+
+/// An integer of at most ten digits is a time HHMMSS of any length for the units below months.
+fn long_time(v: &Value) -> Option<i64> {
+    match v {
+        Value::Int(n) if (0..10_000_000_000).contains(n) && n % 100 < 60 && n / 100 % 100 < 60 => Some(*n),
+        _ => None,
+    }
 }
 
 /// The digits of a unit's parts, two a part, six for microseconds.
@@ -438,7 +453,11 @@ pub(crate) fn sec_to_time(args: Args<'_>, ctx: &mut Context) -> Answer {
     let d = some!(args[0].to_decimal(ctx));
     let micros = some!(d.mul(&Decimal::from_u64(1_000_000))).round(0, Rounding::Truncate);
     let micros = micros.to_i64().unwrap_or_else(|limit| limit);
-    let fsp = if args[0].class() == Class::Int { 0 } else { d.scale().min(6) };
+    let fsp = match args[0].class() {
+        Class::Int => 0,
+        Class::Str | Class::Double => 6,
+        _ => d.scale().min(6),
+    };
     let limit = if fsp == 0 { Time::MAX_MICROS - 999_999 } else { Time::MAX_MICROS };
     if micros.abs() > limit {
         let mut text = Vec::new();
@@ -486,7 +505,10 @@ pub(crate) fn unix_timestamp(args: Args<'_>, ctx: &mut Context) -> Answer {
         Value::Timestamp(t) => (*t, t.fsp),
         other => {
             let d = some!(other.to_datetime(ctx));
-            let moment = timestamp_of(d, &ctx.time_zone).map_or(Timestamp::default(), |(t, _)| t);
+            let (moment, _) = some!(timestamp_of(d, &ctx.time_zone));
+            if moment.seconds == 0 && moment.micros == 0 {
+                return NULL;
+            }
             (moment, d.fsp)
         }
     };
@@ -507,7 +529,7 @@ pub(crate) fn from_unixtime(args: Args<'_>, ctx: &mut Context) -> Answer {
     };
     let micros = some!(d.mul(&Decimal::from_u64(1_000_000))).round(0, Rounding::Truncate);
     let Ok(micros) = micros.to_i64() else { return NULL };
-    if micros < 0 || micros / MICROS_PER_SECOND > i64::from(u32::MAX) {
+    if micros <= 0 || micros / MICROS_PER_SECOND > i64::from(u32::MAX) {
         return NULL;
     }
     let moment = Timestamp {
@@ -515,13 +537,7 @@ pub(crate) fn from_unixtime(args: Args<'_>, ctx: &mut Context) -> Answer {
         micros: (micros % MICROS_PER_SECOND) as u32,
         fsp,
     };
-    let local = if micros == 0 {
-        // The first second of 1970 is a time here, not the zero datetime.
-        let one = datetime_of(Timestamp { seconds: 1, micros: 0, fsp }, &ctx.time_zone);
-        some!(DateTime::from_linear_micros(one.linear_micros() - MICROS_PER_SECOND)).with_fsp(fsp)
-    } else {
-        datetime_of(moment, &ctx.time_zone)
-    };
+    let local = datetime_of(moment, &ctx.time_zone);
     match args.get(1) {
         None => Ok(Value::DateTime(local)),
         Some(format) => crate::date_format::date_format(&[Value::DateTime(local), format.clone()], ctx),

@@ -59,6 +59,7 @@ fn specifier(c: u8, f: &Fields, out: &mut Vec<u8>) -> Option<()> {
         b'c' => write_u64(u64::from(d.month), out),
         b'd' => pad(u64::from(d.day), 2, out),
         b'e' => write_u64(u64::from(d.day), out),
+        b'j' if d.is_zero() => return None,
         b'j' => pad(u64::from(d.day_of_year()), 3, out),
         b'w' => write_u64((weekday()? as u64 + 1) % 7, out),
         b'f' => pad(u64::from(f.micros), 6, out),
@@ -144,7 +145,9 @@ pub(crate) fn time_format(args: Args<'_>, ctx: &mut Context) -> Answer {
         second: t.seconds(),
         micros: t.fraction(),
     };
-    match write(format.bytes(), &fields) {
+    // A time has no date to show.
+    let dated = format.bytes().windows(2).any(|w| w[0] == b'%' && b"abcDdejMmUuVvWwXxYy".contains(&w[1]));
+    match write(format.bytes(), &fields).filter(|_| !dated) {
         Some(mut out) => {
             if t.is_negative() {
                 out.insert(0, b'-');

@@ -1,6 +1,6 @@
 //! STR_TO_DATE: a text read by a format.
 
-use types::{Context, Date, DateTime, Time, TypeName, Value, Warning};
+use types::{Context, Date, DateTime, SqlMode, Time, TypeName, Value, Warning};
 
 use crate::arguments::{Answer, Args, some};
 use crate::calendar::{DAYS, MONTHS};
@@ -239,7 +239,9 @@ fn parse(s: &[u8], format: &[u8], ctx: &Context) -> Option<(Value, bool)> {
         ),
         kind => {
             let date = date(&f)?;
-            if f.hour > 23 || !date.is_allowed(ctx.sql_mode) {
+            // The day is not checked against the month here.
+            let mode = SqlMode(ctx.sql_mode.0 | SqlMode::ALLOW_INVALID_DATES);
+            if f.hour > 23 || !date.is_allowed(mode) {
                 return None;
             }
             match kind {

@@ -69,7 +69,8 @@ fn zone(name: &[u8], ctx: &Context) -> Option<TimeZone> {
     };
     let (hours, minutes) = text[1..].split_once(':')?;
     let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
-    if hours > 14 || !(0..60).contains(&minutes) {
+    let total = hours * 60 + minutes;
+    if !(0..60).contains(&minutes) || total > if sign > 0 { 13 * 60 } else { 13 * 60 - 1 } {
         return None;
     }
     jiff::tz::Offset::from_seconds(sign * (hours * 3600 + minutes * 60)).ok().map(TimeZone::fixed)

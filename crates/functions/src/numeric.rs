@@ -115,11 +115,13 @@ fn round_int(v: Integer, n: i32, unsigned: bool) -> Answer {
     }
     match i64::try_from(rounded) {
         Ok(v) => Ok(Value::Int(v)),
-        Err(_) => Err(types::ValueError::OutOfRange { type_name: "BIGINT" }),
+        Err(_) => u64::try_from(rounded)
+            .map(Value::UInt)
+            .map_err(|_| types::ValueError::OutOfRange { type_name: "BIGINT" }),
     }
 }
 
-fn round_double(v: f64, n: i32, truncate: bool) -> f64 {
+pub(crate) fn round_double(v: f64, n: i32, truncate: bool) -> f64 {
     let unit = 10f64.powi(n.abs());
     let how = |v: f64| if truncate { v.trunc() } else { v.round_ties_even() };
     if !unit.is_finite() {

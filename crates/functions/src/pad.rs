@@ -33,7 +33,7 @@ fn pad(args: Args<'_>, ctx: &mut Context, left: bool) -> Answer {
     }
     let fill_chars = charset.char_count(fill.bytes());
     if fill_chars == 0 {
-        return text(b"", collation);
+        return NULL;
     }
     let missing = wanted - chars;
     let mut filling = fill.bytes().repeat(missing / fill_chars);

@@ -14,16 +14,12 @@ fn find(text: &[u8], needle: &[u8], from: usize, collation: Collation) -> Option
         }
         return at.windows(needle.len()).position(|w| w == needle).map(|i| i + from);
     }
+    // A window has as many bytes as the needle, whatever its characters: letters of other lengths are never found.
     let charset = collation.charset();
-    let chars = charset.char_count(needle);
     let mut at = from;
     loop {
         let rest = text.get(at..)?;
-        let window = charset.char_offset(rest, chars);
-        if charset.char_count(&rest[..window]) < chars {
-            return None;
-        }
-        if collation.compare_exactly(&rest[..window], needle) {
+        if collation.compare_exactly(rest.get(..needle.len())?, needle) {
             return Some(at);
         }
         at += charset.decode(rest).map_or(1, |(_, len)| len);
@@ -53,6 +49,10 @@ fn position(s: &Str, needle: &Str, from: i64, collation: Collation) -> i64 {
         return 0;
     }
     let start = charset.char_offset(s.bytes(), skip);
+    if needle.is_empty() {
+        // Counted in bytes, as observed.
+        return start as i64 + 1;
+    }
     find(s.bytes(), needle.bytes(), start, collation)
         .map_or(0, |at| charset.char_count(&s.bytes()[..at]) as i64 + 1)
 }

@@ -111,21 +111,34 @@ pub(crate) fn soundex(args: Args<'_>, ctx: &mut Context) -> Answer {
     let s = some!(args[0].to_str(ctx));
     let code = |c: u8| b"01230120022455012623010202"[usize::from(c.to_ascii_uppercase() - b'A')];
     let mut out: Vec<u8> = Vec::new();
-    let mut last = b'0';
-    for c in s.bytes().iter().filter(|c| c.is_ascii_alphabetic()) {
-        let digit = code(*c);
-        if out.is_empty() {
-            out.push(c.to_ascii_uppercase());
-        } else if digit != b'0' && digit != last {
-            out.push(digit);
+    let (mut last, mut letters) = (b'0', 0);
+    let mut rest = s.bytes();
+    while let Some(first) = rest.first() {
+        let len = s.charset().decode(rest).map_or(1, |(_, len)| len);
+        let (letter, after) = rest.split_at(len);
+        rest = after;
+        if letters == 0 && !first.is_ascii() {
+            // A letter without a code can only come first.
+            out.extend_from_slice(letter);
+            letters = 1;
+            continue;
         }
-        if digit != b'0' || out.len() == 1 {
+        if !first.is_ascii_alphabetic() {
+            continue;
+        }
+        let digit = code(*first);
+        if letters == 0 {
+            out.push(first.to_ascii_uppercase());
+            (last, letters) = (digit, 1);
+        } else if digit != b'0' {
+            if digit != last {
+                out.push(digit);
+                letters += 1;
+            }
             last = digit;
         }
     }
-    if !out.is_empty() && out.len() < 4 {
-        out.resize(4, b'0');
-    }
+    out.resize(out.len() + if letters == 0 { 0 } else { 4usize.saturating_sub(letters) }, b'0');
     text(&out, s.collation())
 }
 
@@ -135,7 +148,7 @@ pub(crate) fn format(args: Args<'_>, ctx: &mut Context) -> Answer {
     let d = match &args[0] {
         Value::Str(_) | Value::Double(_) | Value::Float(_) => {
             let v = some!(args[0].to_f64(ctx));
-            some!(Decimal::from_f64(v)).value
+            some!(Decimal::from_f64(crate::numeric::round_double(v, digits, false))).value
         }
         other => some!(other.to_decimal(ctx)),
     };

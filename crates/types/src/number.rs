@@ -22,8 +22,12 @@ pub fn write_f32(v: f32, out: &mut Vec<u8>) {
 
 /// Appends a double with a fixed number of digits after the point.
 pub fn write_f64_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
+    let start = out.len();
     // Writing to a Vec cannot fail.
     let _infallible = write!(out, "{v:.*}", usize::from(decimals));
+    if out[start..].iter().all(|b| matches!(b, b'-' | b'0' | b'.')) && out[start] == b'-' {
+        out.remove(start);
+    }
 }
 
 /// `text` is `[-]d[.ddd]e[-]x`.
