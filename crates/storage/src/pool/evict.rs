@@ -1,4 +1,4 @@
-//! Where free frames come from: the free list, then clean pages at the old end, then pages that are written on the spot.
+//! Where free frames come from: the free list, then clean pages the policy lets go, then pages that are written on the spot.
 //!
 //! # Invariants
 //! V1. A frame in the free list holds no page and is in neither the page table nor the LRU list. A thread that was misled by
@@ -9,7 +9,7 @@
 
 use super::counters::bump;
 use super::frame::{Exclusive, FrameNo, Frames, NIL};
-use super::lru::Lru;
+use super::policy::Policy;
 use super::{BufferPool, PoolError};
 use base::PageId;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -204,45 +204,46 @@ impl BufferPool {
         self.free.push(no);
     }
 
-    /// Goes through the LRU list from the old end: pages that proved themselves move to the head, clean ones are evicted.
+    /// Goes through the frames in the policy's order: pages that proved themselves move to the head, clean ones are evicted.
     pub(super) fn sweep(&self, limit: &SweepLimit) -> Swept {
         let mut swept = Swept::default();
         let mut lru = self.lru();
-        let mut at = lru.tail();
-        while at != NIL && swept.freed < limit.free && swept.scanned < limit.scan {
+        // S3-FIFO may have to pass a page once for each of its uses.
+        let scan = limit.scan.min(4 * lru.len());
+        let mut place = lru.start(&self.frames);
+        while place.no != NIL && swept.freed < limit.free && swept.scanned < scan {
             swept.scanned += 1;
-            let next = lru.before(&self.frames, at);
-            if !lru.make_young_if_needed(&self.frames, at, &self.clock, true, false) {
-                if self.evict(&mut lru, at) {
+            let no = place.no;
+            if !lru.make_young_if_needed(&self.frames, no, &self.clock, true, false) {
+                if self.evict(&mut lru, no) {
                     swept.freed += 1;
-                } else if limit.dirty > 0 && self.frames.get(at).is_dirty() {
-                    swept.dirty.extend(self.frames.get(at).page_id().map(|id| (id, at)));
+                } else if limit.dirty > 0 && self.frames.get(no).is_dirty() {
+                    swept.dirty.extend(self.frames.get(no).page_id().map(|id| (id, no)));
                     if swept.dirty.len() >= limit.dirty {
                         break;
                     }
                 }
             }
-            at = next;
+            place = lru.advance(&self.frames, place);
             if limit.yields && swept.scanned.is_multiple_of(YIELD_EVERY) {
-                lru.set_hand(at);
+                lru.leave(&place);
                 drop(lru);
                 lru = self.lru();
-                at = lru.hand();
-                lru.set_hand(NIL);
+                place = lru.come_back(&self.frames, &place);
             }
         }
         swept
     }
 
     /// Frees the frame if its page is clean and nobody has it.
-    fn evict(&self, lru: &mut Lru, no: FrameNo) -> bool {
+    fn evict(&self, lru: &mut Policy, no: FrameNo) -> bool {
         let Some(page) = self.frames.try_exclusive(no) else { return false };
         // Asked under the latch: now nobody can change it.
         if page.frame().is_dirty() {
             return false;
         }
         let Some(id) = page.frame().page_id() else { return false };
-        lru.remove(&self.frames, no);
+        lru.evict(&self.frames, no, id);
         self.unmap(&page, id);
         self.give_back(page);
         bump(&self.counting.evicted);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! descriptor: latch u32, pad | flags u32, pad | rec_lsn u64 | flushing rec_lsn u64 | page id + 1 u64 |
-//!             access time u16 | hash next u32 | LRU previous u32 | LRU next u32
+//!             access time u16 | loads stamp u32 | hash next u32 | LRU previous u32 | LRU next u32
 //! ```
 //!
 //! Frames are numbered from 1; 0 is "none" in every link. Both arrays are anonymous memory: a frame that was never used
@@ -33,6 +33,7 @@ pub(super) struct Frame {
     /// Page id + 1; 0 = no page.
     id: AtomicU64,
     access_time: AtomicU16,
+    loads_stamp: AtomicU32,
     pub(super) hash_next: AtomicU32,
     pub(super) lru_previous: AtomicU32,
     pub(super) lru_next: AtomicU32,
@@ -63,6 +64,16 @@ impl Frame {
     #[inline]
     pub(super) fn access_time(&self) -> u16 {
         self.access_time.load(Ordering::Relaxed)
+    }
+
+    /// Loads of pages at the last use that counted (S3-FIFO).
+    #[inline]
+    pub(super) fn loads_stamp(&self) -> u32 {
+        self.loads_stamp.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_loads_stamp(&self, loads: u32) {
+        self.loads_stamp.store(loads, Ordering::Relaxed);
     }
 
     #[inline]

@@ -4,7 +4,8 @@
 //! page, and one atomic subtraction. Nothing else that is shared is written (L8).
 //!
 //! # Parts
-//! `frame` memory and descriptors, `state` flags and rec_lsns, `latch`, `table` page id to frame, `lru` which pages stay, `evict` where free frames come
+//! `frame` memory and descriptors, `state` flags and rec_lsns, `latch`, `table` page id to frame, `policy` which pages stay (`touch` what a hit notes, `lru` and `fifo` the
+//! two policies), `evict` where free frames come
 //! from, `flush` how changes get to the files; beside them `space` (files), `doublewrite` (torn pages), `cleaner` (the thread).
 //!
 //! # Invariants
@@ -21,16 +22,21 @@
 mod counters;
 mod error;
 mod evict;
+mod fifo;
 mod flush;
 mod frame;
+mod ghost;
 mod guard;
 mod latch;
+mod list;
 mod lru;
 pub(crate) mod page;
+mod policy;
 mod state;
 mod table;
 #[cfg(test)]
 mod tests;
+mod touch;
 
 /// What `latch` and `state` are built on; the model tests build it on shuttle's.
 mod sync {
@@ -43,6 +49,7 @@ mod sync {
 pub use counters::PoolCounters;
 pub use error::{PoolError, WalBarrier};
 pub use guard::{PageRead, PageWrite};
+pub use policy::Replacement;
 
 use crate::doublewrite::Doublewrite;
 use crate::space::{self, Spaces};
@@ -52,18 +59,21 @@ use env::{Caching, Clock, Disk};
 use evict::FreeFrames;
 use flush::Flusher;
 use frame::{Exclusive, Frames};
-use lru::{AccessClock, Lru};
+use policy::Policy;
 use state::IN_LRU;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use table::PageTable;
+use touch::AccessClock;
 
 /// Settings of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
     /// `innodb_buffer_pool_size` / 16 KiB.
     pub frames: usize,
+    /// Which pages stay.
+    pub replacement: Replacement,
     /// `innodb_old_blocks_pct`.
     pub old_blocks_pct: usize,
     /// `innodb_old_blocks_time`.
@@ -91,6 +101,7 @@ impl PoolConfig {
     pub fn with_frames(frames: usize) -> Self {
         Self {
             frames,
+            replacement: Replacement::S3Fifo,
             old_blocks_pct: 37,
             old_blocks_time_ms: 1000,
             lru_scan_depth: 1536,
@@ -119,7 +130,7 @@ pub struct BufferPool {
     frames: Frames,
     table: PageTable,
     clock: AccessClock,
-    lru: Mutex<Lru>,
+    lru: Mutex<Policy>,
     free: FreeFrames,
     counting: Counting,
     spaces: Spaces,
@@ -151,14 +162,12 @@ impl BufferPool {
         // Also with the doublewrite off: the last run may have used it.
         let (doublewrite, repaired) = Doublewrite::open(&*disk, config.caching, &spaces)?;
         let frames = Frames::new(config.frames);
-        // A list shorter than 8 MiB, or a quarter of a small pool, has no old part.
-        let old_len_min = (config.frames / 4).clamp(64, 512);
         let clock = AccessClock::new(config.old_blocks_time_ms);
         clock.refresh(time.monotonic());
         Ok(Arc::new(Self {
             table: PageTable::new(config.frames),
+            lru: Mutex::new(Policy::new(config.replacement, config.frames, config.old_blocks_pct, &clock)),
             clock,
-            lru: Mutex::new(Lru::new(old_len_min, config.old_blocks_pct)),
             free: FreeFrames::new(frames.count()),
             frames,
             counting: Counting::new(),
@@ -193,7 +202,7 @@ impl BufferPool {
                     self.touch(page.frame(), hint);
                     return Ok(PageRead::new(page, id));
                 }
-            } else if let Some(page) = self.load(id, Load::Read)? {
+            } else if let Some(page) = self.load(id, Load::Read, hint)? {
                 self.touch(page.frame(), hint);
                 return Ok(PageRead::new(page.downgrade(), id));
             }
@@ -216,7 +225,7 @@ impl BufferPool {
                     self.touch(page.frame(), AccessHint::Normal);
                     return Ok(Some(PageRead::new(page, id)));
                 }
-            } else if let Some(page) = self.load(id, Load::Read)? {
+            } else if let Some(page) = self.load(id, Load::Read, AccessHint::Normal)? {
                 self.touch(page.frame(), AccessHint::Normal);
                 return Ok(Some(PageRead::new(page.downgrade(), id)));
             }
@@ -233,7 +242,7 @@ impl BufferPool {
                     self.touch(page.frame(), AccessHint::Normal);
                     return Ok(Some(PageWrite::new(page, id, self)));
                 }
-            } else if let Some(page) = self.load(id, Load::Read)? {
+            } else if let Some(page) = self.load(id, Load::Read, AccessHint::Normal)? {
                 self.touch(page.frame(), AccessHint::Normal);
                 return Ok(Some(PageWrite::new(page, id, self)));
             }
@@ -252,7 +261,7 @@ impl BufferPool {
         loop {
             let page = match self.table.find(&self.frames, id) {
                 Some(no) => self.frames.lock_exclusive(no),
-                None => match self.load(id, how)? {
+                None => match self.load(id, how, hint)? {
                     Some(page) => page,
                     None => continue,
                 },
@@ -274,7 +283,7 @@ impl BufferPool {
 
     /// Brings a page into a frame and returns it latched; `None` when it is there already (M1).
     #[cold]
-    fn load(&self, id: PageId, how: Load) -> Result<Option<Exclusive<'_>>, PoolError> {
+    fn load(&self, id: PageId, how: Load, hint: AccessHint) -> Result<Option<Exclusive<'_>>, PoolError> {
         if self.table.lock(id).find(&self.frames, id).is_some() {
             return Ok(None);
         }
@@ -300,7 +309,8 @@ impl BufferPool {
             self.give_back(page);
             return Err(error);
         }
-        self.lru().insert_new(&self.frames, page.frame_no());
+        let by_scan = hint == AccessHint::Scan;
+        self.lru().insert_new(&self.frames, page.frame_no(), id, by_scan, &self.clock);
         Ok(Some(page))
     }
 
@@ -320,7 +330,7 @@ impl BufferPool {
         page.set_page_id(None);
     }
 
-    fn lru(&self) -> MutexGuard<'_, Lru> {
+    fn lru(&self) -> MutexGuard<'_, Policy> {
         self.lru.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -447,7 +457,7 @@ impl BufferPool {
 
     /// Sets `innodb_old_blocks_pct`.
     pub fn set_old_blocks_pct(&self, pct: usize) {
-        self.lru().set_old_pct(&self.frames, pct);
+        self.lru().set_old_pct(&self.frames, pct, &self.clock);
     }
 
     /// A reading of all counters.

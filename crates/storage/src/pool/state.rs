@@ -1,7 +1,7 @@
 //! The flags of a frame, and from where on the log is needed for its page.
 //!
 //! ```text
-//! bit 0 OLD  1 PROMOTE  2 IN_LRU (see `lru`)   3 DIRTY  4 FLUSHING   16..31 count of cancelled flushes
+//! bit 0 OLD  1 PROMOTE  2 IN_LRU  3 DIRTY  4 FLUSHING  5..6 uses (S3-FIFO)  16..31 count of cancelled flushes
 //! ```
 //!
 //! # Invariants
@@ -22,7 +22,17 @@ pub(super) const PROMOTE: u32 = 1 << 1;
 pub(super) const IN_LRU: u32 = 1 << 2;
 pub(super) const DIRTY: u32 = 1 << 3;
 pub(super) const FLUSHING: u32 = 1 << 4;
+/// How often the page was used since it was last moved, 0 to 3.
+pub(super) const USES: u32 = 3 << USES_SHIFT;
+pub(super) const USES_MAX: u32 = 3;
+const USES_SHIFT: u32 = 5;
 const CANCELLED: u32 = 1 << 16;
+
+/// The uses among the flags.
+#[inline]
+pub(super) fn uses(flags: u32) -> u32 {
+    (flags & USES) >> USES_SHIFT
+}
 
 /// All zero bytes are a clean frame outside the LRU list.
 #[repr(C)]
@@ -45,6 +55,24 @@ impl State {
 
     pub(super) fn clear_flags(&self, flags: u32) -> u32 {
         self.flags.fetch_and(!flags, Ordering::AcqRel)
+    }
+
+    /// Counts a use; lost when the flags change at the same time.
+    pub(super) fn add_use(&self, flags: u32) {
+        debug_assert!(uses(flags) < USES_MAX);
+        let more = flags + (1 << USES_SHIFT);
+        let _ = self.flags.compare_exchange(flags, more, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// One use less, if there is one. Under the policy's mutex, so only `add_use` runs beside it.
+    pub(super) fn take_use(&self) {
+        if uses(self.flags()) > 0 {
+            self.flags.fetch_sub(1 << USES_SHIFT, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn clear_uses(&self) {
+        self.clear_flags(USES);
     }
 
     pub(super) fn is_dirty(&self) -> bool {
