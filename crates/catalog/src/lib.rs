@@ -7,6 +7,7 @@
 mod catalog;
 mod codec;
 mod definition;
+mod describe;
 mod dictionary;
 mod engine;
 pub mod mdl;
@@ -16,5 +17,6 @@ pub use catalog::{Catalog, CatalogChange};
 pub use definition::{
     ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name,
 };
+pub use describe::{quote_name, quote_text};
 pub use engine::DictionaryEngine;
 pub use snapshot::{Database, Snapshot, TableHandle};

@@ -14,6 +14,7 @@ mod context;
 pub mod ddl;
 mod errors;
 mod exec;
+mod explain;
 mod group;
 mod insert;
 mod join;
@@ -28,6 +29,7 @@ mod subquery;
 mod update;
 
 pub use context::{ExecContext, ExecSettings, SessionState, Workspace, lock_tables, mdl_error};
+pub use explain::{columns as explain_columns, explain};
 pub use outcome::Outcome;
 pub use run::{ends_transaction, evaluate, run};
 pub use sink::{RowSink, SinkClosed};

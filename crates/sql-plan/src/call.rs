@@ -96,9 +96,17 @@ impl<'a> Planner<'a> {
         if !function.accepts(args.len()) {
             return Err(SqlError::WrongParameterCount(name.to_owned()));
         }
-        let types: Vec<ExprType> = args.iter().map(|a| a.ty).collect();
-        let ty = function.result_type(&types, self.cx)?;
-        Ok(Typed::new(Expr::Call { function, args: args.into_iter().map(|a| a.expr).collect() }, ty))
+        Ok(self.called(function, args))
+    }
+
+    /// A call with its type; a text takes the collation of the static type.
+    fn called(&self, function: function::Function, args: Vec<Typed>) -> Typed {
+        let ty = function.result_type(&args, self.cx.connection_collation);
+        let call = Expr::Call { function, args: args.into_iter().map(|a| a.expr).collect() };
+        if ty.field.is_text() && !ty.collation.is_binary() {
+            return Typed::new(Expr::Collate(Box::new(call), ty.collation), ty);
+        }
+        Typed::new(call, ty)
     }
 
     fn coalesce(&mut self, args: Vec<Typed>, name: &str) -> SqlResult<Typed> {
@@ -171,6 +179,18 @@ impl<'a> Planner<'a> {
             }
             S::Char { args, charset: None } => self.call_function("char", args, clause),
             S::DefaultOf(column) => self.default_of(&Name::of(column), clause),
+            S::Extract { unit, expr } => {
+                let args = vec![self.expr(expr, clause)?];
+                self.unit_call("extract", *unit, args, 0)
+            }
+            S::TimestampAdd { unit, amount, date } => {
+                let args = vec![self.expr(amount, clause)?, self.expr(date, clause)?];
+                self.unit_call("timestampadd", *unit, args, 0)
+            }
+            S::TimestampDiff { unit, from, to } => {
+                let args = vec![self.expr(from, clause)?, self.expr(to, clause)?];
+                self.unit_call("timestampdiff", *unit, args, 0)
+            }
             _ => Err(SqlError::not_supported("this function")),
         }
     }
@@ -190,7 +210,57 @@ impl<'a> Planner<'a> {
         Ok(Typed::new(Expr::Const(value), typed.ty))
     }
 
-    pub(crate) fn date_add(&mut self, _add: &ast::DateAdd<'a>, _clause: Clause) -> SqlResult<Typed> {
-        Err(SqlError::not_supported("INTERVAL"))
+    /// A library function of values that are built already, a unit first.
+    fn unit_call(
+        &mut self,
+        name: &str,
+        unit: ast::IntervalUnit,
+        args: Vec<Typed>,
+        at: usize,
+    ) -> SqlResult<Typed> {
+        let number = Expr::int(functions::unit_number(interval_unit(unit)));
+        let mut args = args;
+        args.insert(at, Typed::new(number, ExprType::bigint().not_null()));
+        self.library_call(name, args)
+    }
+
+    fn library_call(&mut self, name: &str, args: Vec<Typed>) -> SqlResult<Typed> {
+        let function = function::find(name).ok_or_else(|| SqlError::not_supported(name))?;
+        if !function.accepts(args.len()) {
+            return Err(SqlError::WrongParameterCount(name.to_owned()));
+        }
+        Ok(self.called(function, args))
+    }
+
+    pub(crate) fn date_add(&mut self, add: &ast::DateAdd<'a>, clause: Clause) -> SqlResult<Typed> {
+        let args = vec![self.expr(&add.date, clause)?, self.expr(&add.amount, clause)?];
+        self.unit_call(if add.subtract { "date_sub" } else { "date_add" }, add.unit, args, 2)
+    }
+}
+
+fn interval_unit(unit: ast::IntervalUnit) -> types::IntervalUnit {
+    use ast::IntervalUnit as A;
+    use types::IntervalUnit as U;
+    match unit {
+        A::Microsecond => U::Microsecond,
+        A::Second => U::Second,
+        A::Minute => U::Minute,
+        A::Hour => U::Hour,
+        A::Day => U::Day,
+        A::Week => U::Week,
+        A::Month => U::Month,
+        A::Quarter => U::Quarter,
+        A::Year => U::Year,
+        A::SecondMicrosecond => U::SecondMicrosecond,
+        A::MinuteMicrosecond => U::MinuteMicrosecond,
+        A::MinuteSecond => U::MinuteSecond,
+        A::HourMicrosecond => U::HourMicrosecond,
+        A::HourSecond => U::HourSecond,
+        A::HourMinute => U::HourMinute,
+        A::DayMicrosecond => U::DayMicrosecond,
+        A::DaySecond => U::DaySecond,
+        A::DayMinute => U::DayMinute,
+        A::DayHour => U::DayHour,
+        A::YearMonth => U::YearMonth,
     }
 }

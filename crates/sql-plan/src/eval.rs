@@ -90,14 +90,17 @@ impl Expr {
                 let value = arg.eval(env)?;
                 Ok(match value {
                     Value::Null => Value::Null,
-                    Value::Str(s) => Value::Str(s.with_collation(*collation)),
+                    Value::Str(s) if s.charset() == collation.charset() => {
+                        Value::Str(s.with_collation(*collation))
+                    }
                     other => Value::Str(ops::to_text(&other, *collation, env.context())),
                 })
             }
             Self::Call { function, args } => {
                 let values: SqlResult<smallvec::SmallVec<[Value; 4]>> =
                     args.iter().map(|a| a.eval(env)).collect();
-                (function.0.eval)(&values?, env.context())
+                function
+                    .call(&values?, env.context())
                     .map_err(|e| ops::name_expression(ops::value_error(e), self))
             }
             Self::Subquery(subquery) => env.subquery(subquery),

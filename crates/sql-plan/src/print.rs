@@ -12,9 +12,10 @@ pub(crate) fn text(e: &Expr) -> String {
         Expr::Param(_) => "?".to_owned(),
         Expr::Arith { op, left, right } => format!("{} {} {}", operand(left), op.text(), operand(right)),
         Expr::Negate(arg) => format!("-{}", operand(arg)),
+        Expr::Collate(arg, _) => text(arg),
         Expr::Call { function, args } => {
             let args: Vec<String> = args.iter().map(text).collect();
-            format!("{}({})", function.0.name, args.join(","))
+            format!("{}({})", function.name(), args.join(","))
         }
         _ => "...".to_owned(),
     }

@@ -1,0 +1,234 @@
+//! Definitions as SQL text: SHOW CREATE TABLE, and the type of a column as SHOW COLUMNS names it.
+
+use std::fmt::Write as _;
+
+use charset::Collation;
+use row_format::{ColumnType, IntSize};
+use types::{Context, Value};
+
+use crate::definition::{ColumnDef, DefaultValue, PRIMARY, TableDef};
+
+/// `name` in backticks.
+pub fn quote_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// `text` in single quotes.
+pub fn quote_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+impl ColumnDef {
+    /// `int(10) unsigned zerofill`, `varchar(20)`, `enum('a','b')`.
+    pub fn type_text(&self) -> String {
+        let mut out = match &self.ty {
+            ColumnType::Int { size, unsigned } => {
+                format!("{}({})", size.name(), self.int_width(*size, *unsigned))
+            }
+            ColumnType::Float { .. } => self.real_text("float"),
+            ColumnType::Double { .. } => self.real_text("double"),
+            ColumnType::Decimal { precision, scale, .. } => format!("decimal({precision},{scale})"),
+            ColumnType::Year => "year(4)".to_owned(),
+            ColumnType::Bit { bits } => format!("bit({bits})"),
+            ColumnType::Date => "date".to_owned(),
+            ColumnType::Time { fsp } => with_fsp("time", *fsp),
+            ColumnType::DateTime { fsp } => with_fsp("datetime", *fsp),
+            ColumnType::Timestamp { fsp } => with_fsp("timestamp", *fsp),
+            ColumnType::Char { max_bytes, collation } => sized("char", "binary", *max_bytes, *collation),
+            ColumnType::VarChar { max_bytes, collation } => {
+                sized("varchar", "varbinary", *max_bytes, *collation)
+            }
+            ColumnType::Blob { length_bytes, collation } => {
+                let size = ["tiny", "", "medium", "long"][usize::from(*length_bytes).clamp(1, 4) - 1];
+                format!("{size}{}", if collation.is_binary() { "blob" } else { "text" })
+            }
+            ColumnType::Enum { members, .. } => members_text("enum", members),
+            ColumnType::Set { members, .. } => members_text("set", members),
+        };
+        if self.is_unsigned() {
+            out.push_str(" unsigned");
+        }
+        if self.zerofill {
+            out.push_str(" zerofill");
+        }
+        out
+    }
+
+    fn is_unsigned(&self) -> bool {
+        matches!(
+            self.ty,
+            ColumnType::Int { unsigned: true, .. }
+                | ColumnType::Float { unsigned: true }
+                | ColumnType::Double { unsigned: true }
+                | ColumnType::Decimal { unsigned: true, .. }
+        )
+    }
+
+    fn int_width(&self, size: IntSize, unsigned: bool) -> u32 {
+        self.width.unwrap_or(match (size, unsigned) {
+            (IntSize::Tiny, u) => 4 - u32::from(u),
+            (IntSize::Small, u) => 6 - u32::from(u),
+            (IntSize::Medium, u) => 9 - u32::from(u),
+            (IntSize::Int, u) => 11 - u32::from(u),
+            (IntSize::Big, _) => 20,
+        })
+    }
+
+    fn real_text(&self, name: &str) -> String {
+        match (self.width, self.decimals) {
+            (Some(width), Some(decimals)) => format!("{name}({width},{decimals})"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// The default as a literal or function; `None` when there is none.
+    pub fn default_text(&self) -> Option<String> {
+        match &self.default {
+            DefaultValue::None => None,
+            DefaultValue::Null => Some("NULL".to_owned()),
+            DefaultValue::CurrentTimestamp => Some(self.now_text()),
+            DefaultValue::Literal(literal) => Some(match (&literal.0, &self.ty) {
+                (Value::Bit { value, .. }, _) => format!("b'{value:b}'"),
+                (
+                    value,
+                    ColumnType::Int { .. }
+                    | ColumnType::Float { .. }
+                    | ColumnType::Double { .. }
+                    | ColumnType::Decimal { .. }
+                    | ColumnType::Year,
+                ) => plain_text(value),
+                (value, _) => quote_text(&plain_text(value)),
+            }),
+        }
+    }
+
+    fn now_text(&self) -> String {
+        match self.ty {
+            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if fsp > 0 => {
+                format!("current_timestamp({fsp})")
+            }
+            _ => "current_timestamp()".to_owned(),
+        }
+    }
+
+    fn write(&self, table: Collation, out: &mut String) {
+        // Writing to a String cannot fail.
+        let _infallible = write!(out, "  {} {}", quote_name(&self.name), self.type_text());
+        if let Some(collation) = self.ty.collation()
+            && !collation.is_binary()
+            && collation != table
+        {
+            let _infallible =
+                write!(out, " CHARACTER SET {} COLLATE {}", collation.charset().name(), collation.name());
+        }
+        if !self.nullable {
+            out.push_str(" NOT NULL");
+        } else if matches!(self.ty, ColumnType::Timestamp { .. }) {
+            out.push_str(" NULL");
+        }
+        if self.invisible {
+            out.push_str(" INVISIBLE");
+        }
+        if let Some(default) = self.default_text() {
+            let _infallible = write!(out, " DEFAULT {default}");
+        }
+        if self.on_update_now {
+            let _infallible = write!(out, " ON UPDATE {}", self.now_text());
+        }
+        if self.auto_increment {
+            out.push_str(" AUTO_INCREMENT");
+        }
+        if !self.comment.is_empty() {
+            let _infallible = write!(out, " COMMENT {}", quote_text(&self.comment));
+        }
+    }
+}
+
+fn plain_text(value: &Value) -> String {
+    let mut out = Vec::new();
+    value.write_text(&Context::default(), &mut out);
+    match value.as_str() {
+        Some(s) => s.to_utf8_lossy(),
+        None => String::from_utf8_lossy(&out).into_owned(),
+    }
+}
+
+fn with_fsp(name: &str, fsp: u8) -> String {
+    if fsp == 0 { name.to_owned() } else { format!("{name}({fsp})") }
+}
+
+fn sized(text: &str, bytes: &str, max_bytes: u16, collation: Collation) -> String {
+    let name = if collation.is_binary() { bytes } else { text };
+    format!("{name}({})", usize::from(max_bytes) / collation.charset().max_len())
+}
+
+fn members_text(name: &str, members: &[Box<[u8]>]) -> String {
+    let members: Vec<String> = members.iter().map(|m| quote_text(&String::from_utf8_lossy(m))).collect();
+    format!("{name}({})", members.join(","))
+}
+
+impl TableDef {
+    /// The statement that makes this table. `next` is the next AUTO_INCREMENT value, shown when it is above 1.
+    pub fn create_statement(&self, next: Option<u64>) -> String {
+        let mut out = format!("CREATE TABLE {} (\n", quote_name(&self.name));
+        for (i, column) in self.columns.iter().enumerate() {
+            if i > 0 {
+                out.push_str(",\n");
+            }
+            column.write(self.collation, &mut out);
+        }
+        for index in self.indexes.iter().filter(|i| !i.parts.is_empty()) {
+            out.push_str(",\n  ");
+            if index.name == PRIMARY {
+                out.push_str("PRIMARY KEY");
+            } else {
+                let unique = if index.unique { "UNIQUE " } else { "" };
+                let _infallible = write!(out, "{unique}KEY {}", quote_name(&index.name));
+            }
+            let parts: Vec<String> = index
+                .parts
+                .iter()
+                .map(|p| {
+                    let length = p.prefix.map(|n| format!("({n})")).unwrap_or_default();
+                    let order = if p.descending { " DESC" } else { "" };
+                    format!("{}{length}{order}", quote_name(&self.columns[p.column].name))
+                })
+                .collect();
+            let _infallible = write!(out, " ({})", parts.join(","));
+            if index.using_btree {
+                out.push_str(" USING BTREE");
+            }
+            if !index.comment.is_empty() {
+                let _infallible = write!(out, " COMMENT {}", quote_text(&index.comment));
+            }
+        }
+        out.push_str("\n) ENGINE=InnoDB");
+        if let Some(next) = next.filter(|n| *n > 1) {
+            let _infallible = write!(out, " AUTO_INCREMENT={next}");
+        }
+        let _infallible = write!(
+            out,
+            " DEFAULT CHARSET={} COLLATE={}{}",
+            self.collation.charset().name(),
+            self.collation.name(),
+            self.options
+        );
+        if !self.comment.is_empty() {
+            let _infallible = write!(out, " COMMENT={}", quote_text(&self.comment));
+        }
+        out
+    }
+}
