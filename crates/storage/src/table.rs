@@ -8,9 +8,12 @@
 //!     remembered on the clustered root page before the row that carries it goes away.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use base::{IndexId, PageNo, SpaceId, TableId};
 use row_format::{KeyPart, RowLayout};
+
+use crate::btree::{Tree, TreeKind};
 
 /// One index of a table.
 #[derive(Debug, Clone)]
@@ -53,21 +56,68 @@ impl TableSpec {
 pub trait TableSource: Send + Sync {
     /// `None` when the table has been dropped: its changes need neither undo nor purge.
     fn table(&self, id: TableId) -> Option<Arc<Table>>;
+    /// The table that has the index.
+    fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>>;
 }
 
 /// An open table. Shared by all transactions; everything that changes in it is atomic.
 #[derive(Debug)]
 pub struct Table {
     spec: TableSpec,
+    trees: Vec<Tree>,
+    /// Next AUTO_INCREMENT value; 0 = not read from the tree yet.
+    pub(crate) next_auto: AtomicU64,
+    /// Values below this are remembered on the clustered root.
+    pub(crate) saved_auto: AtomicU64,
+    /// Next hidden row id; 0 = not read from the tree yet.
+    pub(crate) next_row_id: AtomicU64,
+    row_estimate: AtomicI64,
 }
 
 impl Table {
+    /// # Panics
+    /// Without a clustered index.
     pub fn new(spec: TableSpec) -> Arc<Self> {
         assert!(!spec.indexes.is_empty(), "table {} has no clustered index", spec.name);
-        Arc::new(Self { spec })
+        let kind = |at: usize| if at == 0 { TreeKind::Clustered } else { TreeKind::Secondary };
+        let indexes = spec.indexes.iter().enumerate();
+        let trees = indexes.map(|(at, i)| Tree::open(spec.space, i.root, i.id, kind(at))).collect();
+        Arc::new(Self {
+            spec,
+            trees,
+            next_auto: AtomicU64::new(0),
+            saved_auto: AtomicU64::new(0),
+            next_row_id: AtomicU64::new(0),
+            row_estimate: AtomicI64::new(-1),
+        })
     }
 
     pub fn spec(&self) -> &TableSpec {
         &self.spec
+    }
+    pub fn tree(&self, index: usize) -> &Tree {
+        &self.trees[index]
+    }
+    pub(crate) fn clustered(&self) -> &Tree {
+        &self.trees[0]
+    }
+    /// Position of an index by its id.
+    pub(crate) fn index_position(&self, id: IndexId) -> Option<usize> {
+        self.spec.indexes.iter().position(|i| i.id == id)
+    }
+
+    /// Rows that statistics believe in, or `None` before the first estimate. Never exact.
+    pub fn known_rows(&self) -> Option<u64> {
+        u64::try_from(self.row_estimate.load(Ordering::Relaxed)).ok()
+    }
+    pub(crate) fn set_row_estimate(&self, rows: u64) {
+        self.row_estimate.store(i64::try_from(rows).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+    /// Keeps the estimate moving with inserts and deletes; does nothing before the first estimate.
+    pub(crate) fn count_rows(&self, change: i64) {
+        let known = self.row_estimate.load(Ordering::Relaxed);
+        if known >= 0 {
+            self.row_estimate.store((known + change).max(0), Ordering::Relaxed);
+        }
     }
 }

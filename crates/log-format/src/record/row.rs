@@ -32,8 +32,10 @@ pub mod row_flags {
     pub const ENDS_STATEMENT: u8 = 2;
     /// This delete and the insert after it (or the insert, of the delete before) are one UPDATE that changed the primary key.
     pub const KEY_UPDATE: u8 = 4;
+    /// The body before the change has overflow columns.
+    pub const OVERFLOW_BEFORE: u8 = 8;
     /// All that a writer may set.
-    pub const CHOSEN: u8 = REPLICATE | ENDS_STATEMENT | KEY_UPDATE;
+    pub const CHOSEN: u8 = REPLICATE | ENDS_STATEMENT | KEY_UPDATE | OVERFLOW_BEFORE;
 }
 
 /// RowInsert: the key was there, delete-marked.

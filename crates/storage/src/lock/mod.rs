@@ -10,6 +10,8 @@
 //! Locks are named by (index, key bytes), so splits and merges of pages move nothing. What a transaction has changed is
 //! locked by its trx id in the row, without an object, until somebody else asks.
 
+#[cfg(all(test, not(feature = "shuttle")))]
+mod check;
 mod deadlock;
 pub mod mode;
 mod owner;

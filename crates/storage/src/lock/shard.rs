@@ -6,8 +6,8 @@
 //! # Invariants
 //! S1. A queue is in order of arrival, except that locks which are granted without asking (implicit ones made explicit,
 //!     inherited ones) come before the waiters.
-//! S2. A waiting lock waits because of a lock before it in its queue, and its owner's edge points at the owner of the
-//!     first such lock.
+//! S2. A waiting lock waits because of a lock before it in its queue, and its owner's edge points at the owner of such a
+//!     lock: the first one, when nothing has come in between.
 //! S3. An entry with an empty queue does not exist.
 //! S4. The table's counters are raised before the first lock of an entry is in its queue and lowered after the last one
 //!     has left, so a counter of zero under the leaf's latch means: no lock here.
@@ -133,28 +133,36 @@ impl Entry {
 
     /// Grants every waiting lock that nothing before it blocks any more and points the others at their first blocker.
     /// Returns the owners that wait for somebody else than before.
-    pub(super) fn grant(&mut self) -> Repointed {
+    pub(super) fn grant(&mut self, here: EntryRef) -> Repointed {
         let mut repointed = Repointed::new();
-        for at in 0..self.queue.len() {
-            if !self.queue[at].waiting {
-                continue;
-            }
+        let mut at = 0;
+        while at < self.queue.len() {
             let request = &self.queue[at];
-            match self.blocker(&request.owner, request.mode, at) {
-                Some(blocker) if request.owner.edge().0 == blocker.slot + 1 => {}
+            let blocker = self.blocker(&request.owner, request.mode, at).map(|b| b.slot);
+            match blocker {
+                _ if !request.waiting => {}
+                Some(blocker) if request.owner.edge().0 == blocker + 1 => {}
                 Some(blocker) => {
-                    if request.owner.repoint(blocker.slot) {
+                    if request.owner.repoint(blocker) {
                         repointed.push(Arc::clone(&request.owner));
                     }
+                }
+                None if request.mode == LockMode::INSERT_INTENTION => {
+                    // It has had its answer and leaves, before its owner wakes up.
+                    let answered = self.queue.remove(at);
+                    if !self.has_owner(&answered.owner) {
+                        answered.owner.forget(here);
+                    }
+                    answered.owner.end_wait(WaitState::Granted);
+                    continue;
                 }
                 None => {
                     self.queue[at].waiting = false;
                     self.queue[at].owner.end_wait(WaitState::Granted);
                 }
             }
+            at += 1;
         }
-        // A granted insert intention has had its answer; its owner forgets the entry when it wakes up.
-        self.queue.retain(|l| l.waiting || l.mode != LockMode::INSERT_INTENTION);
         repointed
     }
 }

@@ -104,11 +104,11 @@ pub struct LockCounters {
 
 /// All explicit row locks of the server.
 pub struct LockTable {
-    shards: Box<[Mutex<Shard>]>,
+    pub(super) shards: Box<[Mutex<Shard>]>,
     /// Entries by key hash.
-    keys: Box<[AtomicU32]>,
+    pub(super) keys: Box<[AtomicU32]>,
     /// Locks that cover a gap, by index.
-    gaps: Box<[AtomicU32]>,
+    pub(super) gaps: Box<[AtomicU32]>,
     clock: Arc<dyn Clock>,
     owners: Arc<dyn Owners>,
     latest_deadlock: Mutex<Option<Arc<DeadlockReport>>>,
@@ -144,10 +144,10 @@ impl LockTable {
     fn shard_of(hash: u64) -> usize {
         (hash >> 48) as usize % SHARDS
     }
-    fn key_counter(&self, hash: u64) -> &AtomicU32 {
+    pub(super) fn key_counter(&self, hash: u64) -> &AtomicU32 {
         &self.keys[(hash >> 16) as usize % KEY_COUNTERS]
     }
-    fn gap_counter(&self, index: IndexId) -> &AtomicU32 {
+    pub(super) fn gap_counter(&self, index: IndexId) -> &AtomicU32 {
         &self.gaps[index.0 as usize % GAP_COUNTERS]
     }
 
@@ -285,52 +285,44 @@ impl LockTable {
         wait: &Wait,
         outcome: Result<WaitState, LockError>,
     ) -> Result<(), LockError> {
-        let granted = outcome == Ok(WaitState::Granted) || outcome == Ok(WaitState::Retry);
-        if granted && wait.mode != LockMode::INSERT_INTENTION && outcome == Ok(WaitState::Granted) {
+        if matches!(outcome, Ok(WaitState::Granted | WaitState::Retry)) {
             *lock(&owner.wait) = WaitState::Idle;
             return Ok(());
         }
         let mut shard = lock(&self.shards[wait.at.shard as usize]);
         let state = std::mem::replace(&mut *lock(&owner.wait), WaitState::Idle);
         let result = match (outcome, state) {
-            (_, WaitState::Granted | WaitState::Retry) => Ok(()),
+            (_, WaitState::Granted | WaitState::Retry) => return Ok(()),
             (Err(why), WaitState::Waiting) => Err(why),
             (_, WaitState::Victim) => Err(LockError::Deadlock),
             (_, WaitState::Idle | WaitState::Waiting) => unreachable!("only the waiter ends its own wait"),
         };
         owner.clear_edge();
-        let keeps = state == WaitState::Granted && wait.mode != LockMode::INSERT_INTENTION;
-        let repointed = if keeps { Repointed::new() } else { self.withdraw(&mut shard, owner, wait) };
+        let repointed = self.withdraw(&mut shard, owner, wait);
         drop(shard);
         self.check_repointed(&repointed);
-        match result {
-            Err(LockError::Timeout) => self.counters.timeouts.fetch_add(1, Ordering::Relaxed),
-            _ => 0,
-        };
+        if result == Err(LockError::Timeout) {
+            self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
+        }
         result
     }
 
     /// Takes the waiting lock of a wait out of its queue, if it is still there.
     fn withdraw(&self, shard: &mut Shard, owner: &Arc<Owner>, wait: &Wait) -> Repointed {
-        let mut repointed = Repointed::new();
-        let number = wait.at.entry;
-        let Some(entry) = shard.entry(number) else {
-            owner.forget(wait.at);
-            return repointed;
-        };
-        let (index, waits) = (entry.index, |l: &Lock| l.waiting && l.owner.slot == owner.slot);
-        let entry = shard.entry_mut(number);
-        if let Some(at) = entry.queue.iter().position(waits) {
-            entry.queue.remove(at);
-            if wait.mode.covers_gap() {
-                self.gap_counter(index).fetch_sub(1, Ordering::Relaxed);
-            }
-            repointed = entry.grant();
+        let waits = |l: &Lock| l.waiting && l.owner.slot == owner.slot;
+        let found = shard.entry(wait.at.entry).and_then(|e| e.queue.iter().position(waits));
+        // A victim's request can have been granted meanwhile; its rollback releases it.
+        let Some(at) = found else { return Repointed::new() };
+        let entry = shard.entry_mut(wait.at.entry);
+        entry.queue.remove(at);
+        if wait.mode.covers_gap() {
+            self.gap_counter(entry.index).fetch_sub(1, Ordering::Relaxed);
         }
         if !entry.has_owner(owner) {
             owner.forget(wait.at);
         }
-        self.drop_if_empty(shard, number);
+        let repointed = entry.grant(wait.at);
+        self.drop_if_empty(shard, wait.at.entry);
         repointed
     }
 
@@ -361,7 +353,7 @@ impl LockTable {
         if gaps > 0 {
             self.gap_counter(entry.index).fetch_sub(gaps, Ordering::Relaxed);
         }
-        let repointed = if entry.queue.len() < before { entry.grant() } else { Repointed::new() };
+        let repointed = if entry.queue.len() < before { entry.grant(at) } else { Repointed::new() };
         self.drop_if_empty(shard, at.entry);
         repointed
     }
@@ -446,21 +438,13 @@ impl LockTable {
         let mut shard = lock(&self.shards[shard_no]);
         let Some(number) = shard.find(hash, at.index, at.key) else { return };
         let here = entry_ref(shard_no, number);
-        let mut owners: SmallVec<[Arc<Owner>; 4]> = SmallVec::new();
-        for l in &shard.entry_mut(number).queue {
-            if l.waiting {
-                l.owner.end_wait(WaitState::Retry);
-            }
-            if !owners.iter().any(|o| o.slot == l.owner.slot) {
-                owners.push(Arc::clone(&l.owner));
-            }
-        }
-        // A waiter forgets the entry itself when it wakes up.
-        let waiters: SmallVec<[u32; 4]> =
-            shard.entry_mut(number).queue.iter().filter(|l| l.waiting).map(|l| l.owner.slot).collect();
+        let locks = shard.entry(number).map(|e| e.queue.clone()).unwrap_or_default();
         self.release_in(&mut shard, here, |_| true);
-        for owner in owners.iter().filter(|o| !waiters.contains(&o.slot)) {
-            owner.forget(here);
+        for l in &locks {
+            l.owner.forget(here);
+        }
+        for l in locks.iter().filter(|l| l.waiting) {
+            l.owner.end_wait(WaitState::Retry);
         }
     }
 

@@ -14,12 +14,40 @@
 //! - everything else: the failed call has changed nothing or the caller rolls back the statement
 //!   (`Trx::rollback_statement`); which of the two need not be known, because rolling back nothing is free.
 
+mod auto_increment;
+mod check;
+mod delete;
+mod estimate;
+mod insert;
+mod keys;
+mod lock_row;
+mod overflow;
+mod read;
+mod scan;
+mod secondary;
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
+mod undo;
+mod update;
+mod version;
+
+pub use check::CheckReport;
+pub use keys::{clustered_key, clustered_part, secondary_key};
+pub(crate) use lock_row::LatestLocks;
+pub(crate) use overflow::chains as overflow_chains;
+pub use scan::Scan;
+pub(crate) use undo::{entry_is_needed, free_chains, remove_entry};
+pub(crate) use version::read_record;
+
 use std::fmt;
 use std::ops::Bound;
 
 use base::Corruption;
+use page_format::SplicesBuf;
 
+use crate::lock::LockError;
 pub use crate::lock::Strength;
+use crate::mtr::StoreError;
 
 /// How a read sees and locks rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +171,49 @@ impl From<Corruption> for RowError {
     fn from(found: Corruption) -> Self {
         Self::Corrupt(found)
     }
+}
+
+impl From<StoreError> for RowError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt(found) => Self::Corrupt(found),
+            other => Self::Storage(other.to_string()),
+        }
+    }
+}
+
+impl From<log::LogFailed> for RowError {
+    fn from(failed: log::LogFailed) -> Self {
+        Self::Storage(failed.to_string())
+    }
+}
+
+impl From<LockError> for RowError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Deadlock => Self::Deadlock,
+            LockError::Timeout => Self::LockWaitTimeout,
+            LockError::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// Buffers of a transaction that operations reuse. Each operation takes what it needs and puts it back.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// Clustered key.
+    key: Vec<u8>,
+    /// Secondary keys.
+    old_key: Vec<u8>,
+    new_key: Vec<u8>,
+    /// Name of a gap.
+    gap: Vec<u8>,
+    /// Stored bodies.
+    body: Vec<u8>,
+    stored: Vec<u8>,
+    splices: SplicesBuf,
+    /// Log records.
+    record: Vec<u8>,
 }
 
 /// What `Trx::modify`'s decision makes of the row it is shown.

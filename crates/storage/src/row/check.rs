@@ -1,0 +1,126 @@
+//! CHECK TABLE: the trees by themselves, every row against its entries, every entry against its row.
+//!
+//! It may run beside writers. Rows are those of the transaction's read view; an entry of a visible row must be in its index, marked
+//! or not, and a live entry must belong to a version of its row. Each index must lead to as many visible rows as the clustered one.
+
+use std::sync::Arc;
+
+use super::keys::{clustered_part, secondary_key};
+use super::undo::entry_is_needed;
+use super::{Direction, KeyRange, ReadMode, RowBuf, RowError};
+use crate::btree::Seek;
+use crate::kernel::Kernel;
+use crate::table::Table;
+use crate::trx::Trx;
+
+/// How many problems are described; more are counted.
+const DESCRIBED_MAX: usize = 20;
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Visible rows.
+    pub rows: u64,
+    /// Live entries of each secondary index.
+    pub entries: Vec<u64>,
+    pub problems: Vec<String>,
+    pub problem_count: u64,
+}
+
+impl CheckReport {
+    pub fn is_sound(&self) -> bool {
+        self.problem_count == 0
+    }
+    fn problem(&mut self, what: impl FnOnce() -> String) {
+        self.problem_count += 1;
+        if self.problems.len() < DESCRIBED_MAX {
+            self.problems.push(what());
+        }
+    }
+}
+
+impl Trx {
+    /// Checks a table as far as this transaction sees it.
+    pub fn check_table(&mut self, table: &Arc<Table>) -> Result<CheckReport, RowError> {
+        let mut report = CheckReport::default();
+        self.take_snapshot();
+        let kernel = Arc::clone(&self.kernel);
+        for index in 0..table.spec().indexes.len() {
+            if let Err(error) = table.tree(index).check(&kernel.store) {
+                report.problem(|| format!("index {}: {error}", table.spec().indexes[index].name));
+            }
+        }
+        if !report.is_sound() {
+            return Ok(report);
+        }
+        self.check_rows(table, &mut report)?;
+        for index in 1..table.spec().indexes.len() {
+            check_entries(&kernel, table, index, &mut report)?;
+            let rows = self.count_rows(table, index)?;
+            if rows != report.rows {
+                let name = &table.spec().indexes[index].name;
+                let expected = report.rows;
+                report.problem(|| format!("index {name} leads to {rows} rows, the table has {expected}"));
+            }
+        }
+        Ok(report)
+    }
+
+    fn count_rows(&mut self, table: &Arc<Table>, index: usize) -> Result<u64, RowError> {
+        let mut scan =
+            self.scan(table, index, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
+        let (mut row, mut count) = (RowBuf::new(), 0);
+        while scan.next(self, &mut row)? {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn check_rows(&mut self, table: &Arc<Table>, report: &mut CheckReport) -> Result<(), RowError> {
+        let mut scan = self.scan(table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
+        let (mut row, mut entry) = (RowBuf::new(), Vec::new());
+        while scan.next(self, &mut row)? {
+            report.rows += 1;
+            for index in 1..table.spec().indexes.len() {
+                entry.clear();
+                secondary_key(table.spec(), index, &row.body, &row.key, &mut entry)?;
+                let leaf = table.tree(index).seek(&self.kernel.store, Seek::AtLeast(&entry))?;
+                if !leaf.is_valid() || leaf.key()? != entry {
+                    let name = &table.spec().indexes[index].name;
+                    report.problem(|| format!("index {name} lacks the entry of row {:02x?}", row.key));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_entries(
+    kernel: &Kernel,
+    table: &Table,
+    index: usize,
+    report: &mut CheckReport,
+) -> Result<(), RowError> {
+    let tree = table.tree(index);
+    let mut leaf = tree.seek(&kernel.store, Seek::First)?;
+    let mut live = 0;
+    while leaf.is_valid() {
+        let record = leaf.record()?;
+        if !record.is_deleted() {
+            live += 1;
+            // The leaf of the entry stays latched, so its row cannot lose it meanwhile.
+            if clustered_part(record.key).is_err()
+                || !entry_is_needed(kernel, table, index, record.key, None)?
+            {
+                let name = &table.spec().indexes[index].name;
+                let key = record.key.to_vec();
+                report.problem(|| format!("index {name} has an entry that no row has: {key:02x?}"));
+            }
+        }
+        if !leaf.move_next()? {
+            break;
+        }
+    }
+    report.entries.push(live);
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Deleting a row: the clustered record is delete-marked, then its entry in each secondary index. Purge removes them.
+
+use std::sync::Arc;
+
+use base::Corruption;
+use log_format::record::{Record, RowDelete, row_flags};
+use page_format::{PageOp, Stamp};
+
+use super::version::Version;
+use super::{RowBuf, RowError};
+use crate::btree::LeafWrite;
+use crate::table::Table;
+use crate::trx::{Savepoint, Trx, Work};
+
+impl Trx {
+    /// Deletes a row that this transaction has read in a locking exclusive mode.
+    pub fn delete(&mut self, table: &Arc<Table>, row: &RowBuf) -> Result<(), RowError> {
+        self.work().delete(table, row, 0)
+    }
+}
+
+impl Work<'_> {
+    pub(super) fn delete(&mut self, table: &Arc<Table>, row: &RowBuf, log_flags: u8) -> Result<(), RowError> {
+        self.begin_change(table)?;
+        let before = Savepoint { last: self.t.last };
+        let result = self.delete_everywhere(table, row, log_flags);
+        self.undo_failed(before, result)
+    }
+
+    /// What a failed operation has done is undone, unless the whole transaction will be.
+    pub(super) fn undo_failed<T>(
+        &mut self,
+        before: Savepoint,
+        result: Result<T, RowError>,
+    ) -> Result<T, RowError> {
+        if let Err(error) = &result
+            && !error.ends_transaction()
+        {
+            self.undo_to(before.last, None)?;
+        }
+        result
+    }
+
+    fn delete_everywhere(&mut self, table: &Arc<Table>, row: &RowBuf, log_flags: u8) -> Result<(), RowError> {
+        self.remember_auto_increment(table, &row.body)?;
+        {
+            let mut leaf = table.clustered().write(&self.kernel.store, &row.key)?;
+            let old = self.own_row(&leaf)?;
+            self.log_delete(table, &mut leaf, &row.key, old, log_flags)?;
+        }
+        self.mark_entries(table, &row.body, &row.key)?;
+        table.count_rows(-1);
+        Ok(())
+    }
+
+    /// The live row at the leaf's position, which this transaction must have locked.
+    pub(super) fn own_row(&self, leaf: &LeafWrite<'_>) -> Result<Version, RowError> {
+        if !leaf.exact() {
+            return Err(RowError::RowGone);
+        }
+        let old = Version::of(&leaf.record()?);
+        if old.is_deleted() || self.other_writer(old.trx).is_some() {
+            return Err(RowError::RowGone);
+        }
+        Ok(old)
+    }
+
+    pub(super) fn log_delete(
+        &mut self,
+        table: &Table,
+        leaf: &mut LeafWrite<'_>,
+        key: &[u8],
+        old: Version,
+        log_flags: u8,
+    ) -> Result<(), RowError> {
+        let (trx, previous) = (self.t.id, self.t.last);
+        let mut flags = log_flags | self.log_flags();
+        if old.has_overflow() {
+            flags |= row_flags::OVERFLOW_BEFORE;
+        }
+        let mut body = std::mem::take(&mut self.t.scratch.body);
+        body.clear();
+        let full = self.t.options.log.full_image && self.t.options.log.replicate;
+        if full {
+            body.extend_from_slice(leaf.record()?.body);
+        }
+        let op = PageOp::MarkRow { slot: leaf.slot(), deleted: true, stamp: Stamp::Own(trx) };
+        let version = self.previous_version(old);
+        let (id, table_version) = (table.spec().id, table.spec().version);
+        let record = leaf.log(op, |part| {
+            let before = full.then_some(&body[..]);
+            Record::RowDelete(RowDelete {
+                trx,
+                previous,
+                table: id,
+                table_version,
+                flags,
+                part,
+                version,
+                key,
+                before,
+            })
+        })?;
+        self.t.appended(record);
+        self.t.leaves_garbage = true;
+        self.t.scratch.body = body;
+        Ok(())
+    }
+
+    /// Delete-marks the row's entry in every secondary index.
+    pub(super) fn mark_entries(&mut self, table: &Table, body: &[u8], key: &[u8]) -> Result<(), RowError> {
+        for index in 1..table.spec().indexes.len() {
+            let mut entry = std::mem::take(&mut self.t.scratch.old_key);
+            entry.clear();
+            super::keys::secondary_key(table.spec(), index, body, key, &mut entry)?;
+            let marked = self.mark_entry(table, index, &entry);
+            self.t.scratch.old_key = entry;
+            marked?;
+        }
+        Ok(())
+    }
+}
+
+/// An index entry that a row must have is not there.
+#[cold]
+pub(super) fn missing_entry(table: &Table, index: usize) -> RowError {
+    let place = format!("table {}, index {}", table.spec().name, table.spec().indexes[index].name);
+    Corruption::new(place, "index entry of a row", "a live one", "none").into()
+}
