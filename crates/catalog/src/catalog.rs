@@ -133,6 +133,10 @@ impl TableSource for Catalog {
     fn table(&self, id: TableId) -> Option<Arc<Table>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
+    fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
+        let tables = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.values().find(|t| t.spec().indexes.iter().any(|i| i.id == id)).cloned()
+    }
 }
 
 /// What a change does to the snapshot.

@@ -248,4 +248,8 @@ impl TableSource for Engine {
     fn table(&self, id: TableId) -> Option<Arc<Table>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
+    fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.values().find(|t| t.spec().indexes.iter().any(|i| i.id == id)).cloned()
+    }
 }

@@ -376,7 +376,7 @@ fn run(bench: &Bench, steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn random_histories_keep_every_promise(steps in steps()) {
         run(&Bench::new(5), steps);

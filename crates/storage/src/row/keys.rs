@@ -11,6 +11,7 @@
 
 use base::Corruption;
 use row_format::{RowView, key};
+use smallvec::SmallVec;
 
 use crate::table::TableSpec;
 
@@ -69,6 +70,42 @@ pub fn clustered_part(entry: &[u8]) -> Result<&[u8], Corruption> {
     start.map(|start| &rest[start..]).ok_or_else(|| {
         Corruption::new("secondary index entry", "length of the clustered key", "inside the entry", len)
     })
+}
+
+/// Can the columns of the index and of the primary key be read back from an entry?
+pub(crate) fn entry_is_reversible(spec: &TableSpec, index: usize) -> bool {
+    let parts = spec.indexes[index].parts.iter().chain(&spec.indexes[0].parts);
+    parts.into_iter().all(|part| key::is_reversible(&spec.layout, part))
+}
+
+/// Appends a body with the columns that a reversible entry has; the others are NULL.
+pub(crate) fn body_of_entry(
+    spec: &TableSpec,
+    index: usize,
+    entry: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Corruption> {
+    let layout = &spec.layout;
+    let mut payload = Vec::with_capacity(entry.len());
+    let mut found: SmallVec<[(usize, usize, usize); 8]> = SmallVec::new();
+    let mut rest = entry;
+    for part in spec.indexes[index].parts.iter().chain(&spec.indexes[0].parts) {
+        let start = payload.len();
+        if key::decode_part(layout, part, &mut rest, &mut payload)? {
+            found.push((part.column, start, payload.len()));
+        }
+    }
+    found.sort_unstable();
+    found.dedup_by_key(|(column, ..)| *column);
+    let start = out.len();
+    out.resize(start + layout.bitmap_len(), 0xff);
+    for (column, from, to) in found {
+        out[start + column / 8] &= !(1 << (column % 8));
+        let prefix = layout.column(column).ty.length_bytes();
+        out.extend_from_slice(&(to - from).to_le_bytes()[..prefix]);
+        out.extend_from_slice(&payload[from..to]);
+    }
+    Ok(())
 }
 
 /// True when a part of the index is NULL in this row: then a unique index allows equals.

@@ -39,7 +39,7 @@ impl Trx {
     }
 
     /// READ COMMITTED gives back the lock of a row that did not match: what the latest `get` or `Scan::next` has locked.
-    pub fn unlock_row(&mut self) {
+    pub fn unlock_row(&mut self, _table: &Arc<Table>, _row: &RowBuf) {
         self.work().unlock_latest();
     }
 }

@@ -3,7 +3,8 @@
 //! # Consistent scans
 //! A batch of rows is copied from one leaf while it is latched, each row once; then the latch is released and rows are handed out.
 //! Rows whose visible version is older are brought back through the log in the meantime. The batch begins small and doubles, so
-//! that a LIMIT 1 does not copy a leaf. Entries of a secondary index lead to their rows one by one.
+//! that a LIMIT 1 does not copy a leaf. Entries of a secondary index lead to their rows one by one; a covering scan makes the row of
+//! a live entry's key when every snapshot agrees about the leaf.
 //!
 //! # Locking scans
 //! One record at a time: it is locked under the leaf's latch, then its row is read. Positions are remembered between calls and
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 use base::Lsn;
 
-use super::keys::clustered_part;
+use super::keys::{self, clustered_part};
 use super::lock_row::{RowLock, gap_key};
 use super::read::{Seen, go_back, judge, unfold};
 use super::version::Version;
@@ -143,6 +144,8 @@ pub struct Scan {
     position: Option<LeafPosition>,
     finished: bool,
     semi_consistent: bool,
+    /// Makes rows of entries alone.
+    covering: bool,
     /// The row handed out last is a committed version of a row that another transaction has locked.
     unlocked: bool,
     /// Entry of the row handed out last, for `lock_current`.
@@ -174,6 +177,7 @@ impl Trx {
             started: false,
             position: None,
             semi_consistent: false,
+            covering: false,
             unlocked: false,
             current: Vec::new(),
         }
@@ -185,6 +189,14 @@ impl Scan {
     #[must_use]
     pub fn large(mut self) -> Self {
         self.hint = AccessHint::Scan;
+        self
+    }
+    /// Columns outside the index and the primary key are not needed and may be NULL. Without effect when a key of the index is not
+    /// reversible.
+    #[must_use]
+    pub fn covering(mut self, covering: bool) -> Self {
+        self.covering =
+            covering && self.index > 0 && keys::entry_is_reversible(self.table.spec(), self.index);
         self
     }
     /// How many rows the caller expects to take (LIMIT): the first batch is as large.
@@ -353,6 +365,10 @@ impl Scan {
         if self.index > 0 {
             let clustered = clustered_part(key)?;
             out.key.extend_from_slice(clustered);
+            if row.certain && self.covering {
+                keys::body_of_entry(self.table.spec(), self.index, key, &mut out.body)?;
+                return Ok(true);
+            }
             if row.certain {
                 return Ok(work.lookup(&self.table, clustered, &mut out.body)?.is_some());
             }

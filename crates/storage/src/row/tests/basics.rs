@@ -238,6 +238,38 @@ fn scans_follow_bounds_in_both_directions() {
 }
 
 #[test]
+fn a_covering_scan_makes_rows_of_entries() {
+    let world = World::new();
+    let t = world.table(1, vec![int(), nullable_int(), varchar(20), int()], 1, &[(false, &[2, 1])]);
+    let text = |v: &str| Value::str(v.as_bytes(), Collation::BINARY);
+    let rows = [(1, Value::Int(-5), text("b")), (2, Value::Null, text("")), (3, Value::Int(7), Value::Null)];
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    for (id, number, name) in &rows {
+        trx.insert(&t, &body(&t, &[Value::Int(*id), number.clone(), name.clone(), Value::Int(9)])).unwrap();
+    }
+    let scan_all = |trx: &mut Trx| {
+        let mut scan =
+            trx.scan(&t, 1, KeyRange::all(), Direction::Forward, ReadMode::Consistent).covering(true);
+        let (mut row, mut found) = (RowBuf::new(), Vec::new());
+        while scan.next(trx, &mut row).unwrap() {
+            found.push(format!("{:?}", values(&t, &row)));
+        }
+        found
+    };
+    let rows_with = |last: Value| {
+        let order = [2, 1, 0].map(|at: usize| &rows[at]);
+        order.map(|(id, number, name)| {
+            format!("{:?}", [Value::Int(*id), number.clone(), name.clone(), last.clone()])
+        })
+    };
+    // Not settled: the rows themselves.
+    assert_eq!(scan_all(&mut trx), rows_with(Value::Int(9)));
+    world.commit(trx);
+    world.kernel.trxs.advance();
+    assert_eq!(scan_all(&mut world.begin(Isolation::RepeatableRead)), rows_with(Value::Null));
+}
+
+#[test]
 fn rows_without_a_primary_key_keep_their_order() {
     let world = World::new();
     let t = world.table(1, vec![int()], 0, &[(false, &[0])]);

@@ -429,7 +429,7 @@ fn semi_consistent_reads_pass_locked_rows_that_do_not_match() {
             changed.push(id);
         } else {
             assert_eq!(scan.row_is_locked(), id != 1);
-            trx.unlock_row();
+            trx.unlock_row(&t.0, &row);
         }
     }
     assert_eq!(changed, [2]);

@@ -248,7 +248,7 @@ impl Pairs {
             if wanted(id, value) {
                 found.push((id, value));
             } else {
-                trx.unlock_row();
+                trx.unlock_row(&self.0, &row);
             }
         }
         Ok(found)
@@ -271,7 +271,7 @@ impl Pairs {
                 trx.update(&self.0, &row, &self.body(id, f(value)))?;
                 count += 1;
             } else {
-                trx.unlock_row();
+                trx.unlock_row(&self.0, &row);
             }
         }
         Ok(count)
