@@ -25,7 +25,10 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreProblem {
     pub severity: Severity,
+    /// What a lax statement says.
     pub warning: Warning,
+    /// What a strict statement stops with.
+    pub error: Warning,
 }
 
 /// The value as the column holds it.
@@ -39,11 +42,21 @@ impl Stored {
     fn clean(value: Value) -> Self {
         Self { value, problem: None }
     }
-    fn with(value: Value, warning: Warning) -> Self {
-        Self { value, problem: Some(StoreProblem { severity: Severity::Warning, warning }) }
+    fn with(value: Value, error: Warning) -> Self {
+        let warning = match &error {
+            Warning::TooLong | Warning::IncorrectValue { .. } => Warning::Truncated,
+            other => other.clone(),
+        };
+        Self { value, problem: Some(StoreProblem { severity: Severity::Warning, warning, error }) }
+    }
+    /// Out of range to a lax statement, something else to a strict one.
+    fn out_of_range(value: Value, error: Warning) -> Self {
+        let warning = Warning::OutOfRange;
+        Self { value, problem: Some(StoreProblem { severity: Severity::Warning, warning, error }) }
     }
     fn note(value: Value, warning: Warning) -> Self {
-        Self { value, problem: Some(StoreProblem { severity: Severity::Note, warning }) }
+        let error = warning.clone();
+        Self { value, problem: Some(StoreProblem { severity: Severity::Note, warning, error }) }
     }
     fn checked(value: Value, problem: Option<Warning>) -> Self {
         match problem {
@@ -79,17 +92,41 @@ pub fn store(ty: &ColumnType, value: &Value, ctx: &mut Context) -> Stored {
     }
 }
 
-/// A number at the start of a text, and what was wrong with the text.
-fn number_of_text(s: &Str, as_type: TypeName) -> (Decimal, Option<Warning>) {
-    let found = Decimal::parse(s.bytes());
-    let problem = if found.len == 0 {
-        Some(Warning::IncorrectForColumn { as_type, text: s.to_utf8_lossy() })
-    } else if !s.bytes()[found.len..].iter().all(u8::is_ascii_whitespace) {
-        Some(Warning::Truncated)
-    } else {
+/// What is wrong with a text's number: trailing spaces are worth a note, other trailing bytes a warning.
+#[derive(Clone)]
+enum Doubt {
+    Spaces,
+    Wrong(Warning),
+}
+
+impl Doubt {
+    /// The problem of a value that has one of its own or not.
+    fn with(doubt: Option<Self>, own: Option<Warning>, value: Value) -> Stored {
+        match (doubt, own) {
+            (Some(Self::Wrong(warning)), _) | (_, Some(warning)) => Stored::with(value, warning),
+            (Some(Self::Spaces), None) => Stored::note(value, Warning::Truncated),
+            (None, None) => Stored::clean(value),
+        }
+    }
+}
+
+/// Judges what follows the number at the start of a text.
+fn doubt_of(s: &Str, len: usize, as_type: TypeName) -> Option<Doubt> {
+    let rest = &s.bytes()[len..];
+    if len == 0 {
+        Some(Doubt::Wrong(Warning::IncorrectForColumn { as_type, text: s.to_utf8_lossy() }))
+    } else if rest.is_empty() {
         None
-    };
-    (found.value, problem)
+    } else if rest.iter().all(u8::is_ascii_whitespace) {
+        Some(Doubt::Spaces)
+    } else {
+        Some(Doubt::Wrong(Warning::Truncated))
+    }
+}
+
+fn number_of_text(s: &Str, as_type: TypeName) -> (Decimal, Option<Doubt>) {
+    let found = Decimal::parse(s.bytes());
+    (found.value, doubt_of(s, found.len, as_type))
 }
 
 fn store_int(size: IntSize, unsigned: bool, value: &Value, ctx: &mut Context) -> Stored {
@@ -134,7 +171,7 @@ fn store_int(size: IntSize, unsigned: bool, value: &Value, ctx: &mut Context) ->
             Value::UInt(kept)
         }
     };
-    Stored::checked(stored, problem.or(out_of_range.then_some(Warning::OutOfRange)))
+    Doubt::with(problem, out_of_range.then_some(Warning::OutOfRange), stored)
 }
 
 fn decimal_to_integer(d: &Decimal) -> Result<Integer, Integer> {
@@ -145,29 +182,17 @@ fn decimal_to_integer(d: &Decimal) -> Result<Integer, Integer> {
 }
 
 fn store_double(unsigned: bool, float: bool, value: &Value, ctx: &mut Context) -> Stored {
-    let (mut v, mut problem) = match value {
+    let (v, doubt, overflow) = match value {
         Value::Str(s) => {
             let found = parse_f64(s.bytes());
-            let whole = found.len > 0 && s.bytes()[found.len..].iter().all(u8::is_ascii_whitespace);
-            let problem = match (found.overflow, whole, found.len) {
-                (true, ..) => Some(Warning::OutOfRange),
-                (false, true, _) => None,
-                (false, false, 0) => {
-                    Some(Warning::IncorrectForColumn { as_type: TypeName::Double, text: s.to_utf8_lossy() })
-                }
-                (false, false, _) => Some(Warning::Truncated),
-            };
-            (found.value, problem)
+            (found.value, doubt_of(s, found.len, TypeName::Double), found.overflow)
         }
-        other => (other.to_f64(ctx).unwrap_or(0.0), None),
+        other => (other.to_f64(ctx).unwrap_or(0.0), None, false),
     };
     let limit = if float { f64::from(f32::MAX) } else { f64::MAX };
-    let low = if unsigned { 0.0 } else { -limit };
-    if v < low || v > limit {
-        v = v.clamp(low, limit);
-        problem = problem.or(Some(Warning::OutOfRange));
-    }
-    Stored::checked(if float { Value::Float(v as f32) } else { Value::Double(v) }, problem)
+    let kept = v.clamp(if unsigned { 0.0 } else { -limit }, limit);
+    let value = if float { Value::Float(kept as f32) } else { Value::Double(kept) };
+    Doubt::with(doubt, (overflow || kept != v).then_some(Warning::OutOfRange), value)
 }
 
 fn store_decimal(precision: u8, scale: u8, unsigned: bool, value: &Value, ctx: &mut Context) -> Stored {
@@ -175,26 +200,28 @@ fn store_decimal(precision: u8, scale: u8, unsigned: bool, value: &Value, ctx: &
         Value::Str(s) => number_of_text(s, TypeName::Decimal),
         other => (other.to_decimal(ctx).unwrap_or(Decimal::ZERO), None),
     };
-    if unsigned && d.is_negative() && !d.is_zero() {
+    if unsigned && d.is_negative() {
         let zero = Decimal::ZERO.round(i32::from(scale), Rounding::Truncate);
-        return Stored::with(zero.into(), problem.unwrap_or(Warning::OutOfRange));
+        return Doubt::with(problem, Some(Warning::OutOfRange), zero.into());
     }
     match d.fit(precision, scale) {
-        Err(limit) => Stored::with(limit.into(), problem.unwrap_or(Warning::OutOfRange)),
-        Ok(fitted) => match problem {
-            Some(warning) => Stored::with(fitted.into(), warning),
-            None if fitted == d => Stored::clean(fitted.into()),
-            None => Stored::note(fitted.into(), Warning::Truncated),
-        },
+        Err(limit) => Doubt::with(problem, Some(Warning::OutOfRange), limit.into()),
+        Ok(fitted) if problem.is_none() && fitted != d => Stored::note(fitted.into(), Warning::Truncated),
+        Ok(fitted) => Doubt::with(problem, None, fitted.into()),
     }
 }
 
 fn store_year(value: &Value, ctx: &mut Context) -> Stored {
     let (year, problem) = match value {
         Value::Year(v) => return Stored::clean(Value::Year(*v)),
-        Value::Date(d) => (i64::from(d.year), None),
-        Value::DateTime(_) | Value::Timestamp(_) => {
-            (value.to_datetime(ctx).map_or(0, |d| i64::from(d.date.year)), None)
+        Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => {
+            let year = if let Value::Time(_) = value {
+                0
+            } else {
+                value.to_date(ctx).map_or(0, |d| i64::from(d.year))
+            };
+            let text = shown(value, ctx);
+            (year, Some(Doubt::Wrong(Warning::IncorrectValue { as_type: TypeName::Year, text })))
         }
         Value::Str(s) => {
             let (d, problem) = number_of_text(s, TypeName::Year);
@@ -212,8 +239,8 @@ fn store_year(value: &Value, ctx: &mut Context) -> Stored {
         _ => None,
     };
     match full {
-        Some(v) => Stored::checked(Value::Year(v as u16), problem),
-        None => Stored::with(Value::Year(0), problem.unwrap_or(Warning::OutOfRange)),
+        Some(v) => Doubt::with(problem, None, Value::Year(v as u16)),
+        None => Doubt::with(problem, Some(Warning::OutOfRange), Value::Year(0)),
     }
 }
 
@@ -226,11 +253,17 @@ fn store_bit(bits: u8, value: &Value, ctx: &mut Context) -> Stored {
             let start = bytes.iter().position(|b| *b != 0).unwrap_or(bytes.len());
             (bytes.len() - start <= 8).then(|| bytes[start..].iter().fold(0, |n, b| n << 8 | u64::from(*b)))
         }
+        Value::Decimal(d) => match d.to_u64() {
+            Ok(v) => Some(v),
+            Err(limit) => {
+                return Stored::with(Value::Bit { value: limit.min(max), bits }, Warning::OutOfRange);
+            }
+        },
         other => other.to_integer(ctx).map(Integer::bits),
     };
     match found.filter(|v| *v <= max) {
         Some(value) => Stored::clean(Value::Bit { value, bits }),
-        None => Stored::with(Value::Bit { value: max, bits }, Warning::TooLong),
+        None => Stored::out_of_range(Value::Bit { value: max, bits }, Warning::TooLong),
     }
 }
 
@@ -244,7 +277,7 @@ fn read_datetime(value: &Value, as_type: TypeName, ctx: &mut Context) -> (Option
     match value {
         Value::Str(s) => match parse_datetime(s.bytes()) {
             Some(found) if found.value.date.is_allowed(ctx.sql_mode) => {
-                (Some(found.value), found.cut.then_some(Warning::Truncated))
+                (Some(found.value), found.cut.then(|| incorrect(ctx)))
             }
             _ => (None, Some(incorrect(ctx))),
         },
@@ -300,7 +333,11 @@ fn store_timestamp(fsp: u8, value: &Value, ctx: &mut Context) -> Stored {
             Value::Timestamp(t),
             Warning::IncorrectValue { as_type: TypeName::DateTime, text: shown(value, ctx) },
         ),
-        None => Stored::with(
+        None if !local.date.is_real() => Stored::with(
+            zero,
+            Warning::IncorrectValue { as_type: TypeName::DateTime, text: shown(value, ctx) },
+        ),
+        None => Stored::out_of_range(
             zero,
             Warning::IncorrectValue { as_type: TypeName::DateTime, text: shown(value, ctx) },
         ),
@@ -316,32 +353,35 @@ fn shown(value: &Value, ctx: &Context) -> String {
 fn store_time(fsp: u8, value: &Value, ctx: &mut Context) -> Stored {
     let incorrect =
         |ctx: &Context| Warning::IncorrectValue { as_type: TypeName::Time, text: shown(value, ctx) };
-    let (found, problem) = match value {
+    // The time, whether it was cut, and whether a date was lost.
+    let (found, cut, dated) = match value {
         Value::Str(s) => match parse_time(s.bytes()) {
-            Some(found) if found.cut && found.value.micros.abs() == Time::MAX_MICROS => {
-                (Some(found.value), Some(Warning::OutOfRange))
-            }
-            Some(found) => (Some(found.value), found.cut.then_some(Warning::Truncated)),
-            None => (None, Some(incorrect(ctx))),
+            Some(found) => (Some(found.value), found.cut, found.has_date),
+            None => (None, true, false),
         },
         other => {
             let before = ctx.warnings.len();
             let found = other.to_time(ctx);
             let cut = ctx.warnings.len() > before;
             ctx.warnings.truncate(before);
-            match found {
-                Some(t) => (Some(t), cut.then_some(Warning::OutOfRange)),
-                None => (None, Some(incorrect(ctx))),
-            }
+            let dated = match other {
+                Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => true,
+                Value::Time(_) => false,
+                // Numbers of eight digits and more are dates.
+                number => number.to_f64(ctx).is_some_and(|n| n > 9_999_999.0),
+            };
+            (found, cut, dated)
         }
     };
-    let time = found.unwrap_or_default().cut(fsp, rounds(ctx));
-    match (value, &problem) {
-        // Only the time of a datetime is kept.
-        (Value::DateTime(_) | Value::Timestamp(_), None) => {
-            Stored::note(Value::Time(time), Warning::Truncated)
-        }
-        _ => Stored::checked(Value::Time(time), problem),
+    let Some(time) = found else {
+        return Stored::with(Value::Time(Time::default().with_fsp(fsp)), incorrect(ctx));
+    };
+    let stored = Value::Time(time.cut(fsp, rounds(ctx)));
+    match (cut, dated) {
+        (true, _) if time.micros.abs() == Time::MAX_MICROS => Stored::out_of_range(stored, incorrect(ctx)),
+        (true, _) => Stored::with(stored, incorrect(ctx)),
+        (false, true) => Stored::note(stored, Warning::Truncated),
+        (false, false) => Stored::clean(stored),
     }
 }
 
@@ -360,17 +400,36 @@ fn text_in(collation: Collation, value: &Value, ctx: &Context) -> (Str, Option<W
         return (text.with_collation(collation), None);
     }
     if from == to || from == Charset::Binary {
-        let whole = to.valid_prefix(text.bytes());
+        let whole = if to == Charset::Ascii { text.len() } else { to.valid_prefix(text.bytes()) };
         if whole == text.len() {
             return (text.with_collation(collation), None);
         }
-        return (Str::new(&text.bytes()[..whole], collation), Some(bad(whole)));
+        return (Str::new(&with_marks(text.bytes(), to), collation), Some(bad(whole)));
     }
     let mut out = Vec::with_capacity(text.len());
     match from.convert(text.bytes(), to, &mut out) {
         Ok(()) => (Str::new(&out, collation), None),
         Err(e) => (Str::new(&out, collation), Some(bad(e.at))),
     }
+}
+
+/// The text with `?` for every byte that is no character.
+fn with_marks(bytes: &[u8], charset: Charset) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match charset.decode(&bytes[at..]) {
+            Some((_, len)) => {
+                out.extend_from_slice(&bytes[at..at + len]);
+                at += len;
+            }
+            None => {
+                out.push(b'?');
+                at += 1;
+            }
+        }
+    }
+    out
 }
 
 fn store_text(ty: &ColumnType, collation: Collation, value: &Value, ctx: &mut Context) -> Stored {
@@ -424,6 +483,10 @@ fn store_enum(members: &[Box<[u8]>], collation: Collation, value: &Value, ctx: &
                 let number: u64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
                 (1..=members.len() as u64).contains(&number).then_some(number)
             })
+        }
+        Value::Decimal(d) => {
+            let number = d.round(0, Rounding::Truncate).to_u64().unwrap_or(0);
+            (1..=members.len() as u64).contains(&number).then_some(number)
         }
         other => {
             let number = other.to_integer(ctx).map_or(0, Integer::bits);

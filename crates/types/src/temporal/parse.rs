@@ -13,6 +13,8 @@ pub struct TemporalText<T> {
     pub cut: bool,
     /// The text had a time of day (for a DATE this means something was lost).
     pub has_time: bool,
+    /// A TIME was part of a whole datetime.
+    pub has_date: bool,
     /// Digits of the fraction as written, at most 6.
     pub fsp: u8,
 }
@@ -90,7 +92,8 @@ fn compact(text: &[u8], digits: usize) -> Option<TemporalText<DateTime>> {
     if count < 3 {
         return None;
     }
-    let mut found = TemporalText { value: DateTime::default(), cut: false, has_time: count > 3, fsp: 0 };
+    let mut found =
+        TemporalText { value: DateTime::default(), cut: false, has_time: count > 3, has_date: true, fsp: 0 };
     let mut micros = 0;
     if text.get(at) == Some(&b'.') {
         if count < 6 {
@@ -110,7 +113,8 @@ fn compact(text: &[u8], digits: usize) -> Option<TemporalText<DateTime>> {
 fn delimited(text: &[u8]) -> Option<TemporalText<DateTime>> {
     let mut fields = [0u32; 6];
     let (mut at, mut count, mut year_digits) = (0, 0, 0);
-    let mut found = TemporalText { value: DateTime::default(), cut: false, has_time: false, fsp: 0 };
+    let mut found =
+        TemporalText { value: DateTime::default(), cut: false, has_time: false, has_date: true, fsp: 0 };
     let mut micros = 0;
     while count < 6 {
         let (value, len) = run(&text[at..]);
@@ -213,7 +217,8 @@ pub fn parse_time(text: &[u8]) -> Option<TemporalText<Time>> {
         let hours_of = u32::try_from(all / 10_000).unwrap_or(u32::MAX);
         (hours, minutes, seconds) = (hours_of, (all / 100 % 100) as u32, (all % 100) as u32);
     }
-    let mut found = TemporalText { value: Time::default(), cut: false, has_time: true, fsp: 0 };
+    let mut found =
+        TemporalText { value: Time::default(), cut: false, has_time: true, has_date: false, fsp: 0 };
     let mut micros = 0;
     if text.get(at) == Some(&b'.') {
         let (value, fsp, len) = fraction(&text[at + 1..]);
@@ -280,6 +285,7 @@ fn time_of_datetime(text: &[u8]) -> Option<Option<TemporalText<Time>>> {
             value: found.value.time(),
             cut: found.cut,
             has_time: true,
+            has_date: true,
             fsp: found.fsp,
         })),
         Some(_) => None,
