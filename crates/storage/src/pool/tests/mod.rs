@@ -2,6 +2,7 @@
 
 mod basics;
 mod crashes;
+mod damage;
 mod rec_lsns;
 mod replacement;
 #[cfg(feature = "shuttle")]
