@@ -6,6 +6,7 @@
 //! with `/*M!`.
 //!
 //! Context that decides what a byte means, as in MariaDB:
+//! - a word right before a `.` and a name is a name itself (`select.from` is a column);
 //! - right after a `.` that follows a name, a word is a name whatever it spells, and may start with a digit;
 //! - right after `@`, a word is a variable's or host's name and may contain dots;
 //! - `x'`, `b'`, `n'` are literals; `_latin1` is a character set when the character set exists.
@@ -112,9 +113,13 @@ impl<'a> Lexer<'a> {
         self.sql.get(pos).copied().unwrap_or(0)
     }
 
-    /// Whether the next byte, right here, is `b`.
+    /// Whether the next byte is `b`, space apart.
     pub(crate) fn follows(&self, b: u8) -> bool {
-        self.sql.get(self.pos) == Some(&b)
+        let mut pos = self.pos;
+        while is_space(self.at(pos)) {
+            pos += 1;
+        }
+        self.sql.get(pos) == Some(&b)
     }
 
     fn token(&mut self, tok: Tok, start: usize, end: usize) -> Token {
@@ -256,6 +261,9 @@ impl<'a> Lexer<'a> {
             return self.token(Tok::Introducer, start, end);
         }
         let mut token = self.token(Tok::Word, start, end);
+        if self.at(end) == b'.' && is_word_byte(self.at(end + 1)) {
+            return token;
+        }
         token.kw = Kw::lookup(text);
         if token.kw.is_function() {
             if self.paren_follows(end) {
@@ -408,8 +416,7 @@ impl<'a> Lexer<'a> {
 
     fn dot(&mut self, start: usize) -> Token {
         let next = self.at(start + 1);
-        let after_name =
-            start > 0 && (is_word_byte(self.sql[start - 1]) || matches!(self.sql[start - 1], b'`' | b'"'));
+        let after_name = start > 0 && is_word_byte(self.sql[start - 1]);
         if next.is_ascii_digit() && !after_name {
             return self.fraction(start, start + 1);
         }

@@ -12,9 +12,11 @@ mod error;
 mod keyword;
 mod lexer;
 mod parser;
+mod print;
 
 pub use error::ParseError;
 pub use parser::{MAX_HEIGHT, MAX_NESTING};
+pub use print::{PrintStyle, print_expr, print_ident, print_query, print_string};
 
 /// Memory of syntax trees: reset it between statements.
 pub type Arena = bumpalo::Bump;

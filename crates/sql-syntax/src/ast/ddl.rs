@@ -88,7 +88,7 @@ pub enum ColumnAttribute<'a> {
     /// `KEY` alone
     Key,
     Comment(&'a [u8]),
-    Collate(Ident<'a>),
+    Collate(DefaultOr<'a>),
     Check(&'a CheckDef<'a>),
     References(&'a References<'a>),
     Generated(Generated<'a>),
@@ -96,6 +96,7 @@ pub enum ColumnAttribute<'a> {
     RowStart,
     RowEnd,
     Invisible,
+    /// Written between the type and its character set.
     Compressed {
         method: Option<Ident<'a>>,
     },
@@ -218,7 +219,7 @@ pub enum TableOption<'a> {
     StatsAutoRecalc(Option<u64>),
     StatsSamplePages(Option<u64>),
     PageChecksum(u64),
-    Transactional(u64),
+    Transactional(Option<u64>),
     Password(&'a [u8]),
     DataDirectory(&'a [u8]),
     IndexDirectory(&'a [u8]),

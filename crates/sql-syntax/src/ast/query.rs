@@ -314,6 +314,7 @@ pub enum JsonColumn<'a> {
     Value {
         name: Ident<'a>,
         data_type: super::DataType<'a>,
+        type_text: &'a [u8],
         path: &'a [u8],
         on_empty: JsonOn<'a>,
         on_error: JsonOn<'a>,
@@ -321,6 +322,7 @@ pub enum JsonColumn<'a> {
     Exists {
         name: Ident<'a>,
         data_type: super::DataType<'a>,
+        type_text: &'a [u8],
         path: &'a [u8],
     },
     Nested {

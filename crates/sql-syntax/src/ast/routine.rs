@@ -52,7 +52,7 @@ pub enum ParamMode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VariableType<'a> {
     Type(DataType<'a>),
-    /// `TYPE OF [db.]table.column`
+    /// `TYPE OF [[db.]table.]column`; a name alone is a variable.
     TypeOf(super::ColumnRef<'a>),
     /// `ROW TYPE OF [db.]table`
     RowTypeOf(ObjectName<'a>),

@@ -17,6 +17,11 @@ impl<'a> Parser<'a> {
 
     fn account_name(&mut self) -> R<Account<'a>> {
         let user = self.ident_or_text()?.0;
+        if self.is_tok(Tok::AtName) && self.token.end == self.token.start + 1 {
+            // `user@` alone: an empty host.
+            self.bump();
+            return Ok(Account::Name { user, host: Some(b"") });
+        }
         let host = if self.is_tok(Tok::AtName) { Some(self.at_name()?.0) } else { None };
         Ok(Account::Name { user, host })
     }

@@ -22,6 +22,16 @@ impl<'a> Parser<'a> {
         }
         let wait = if kw == Kw::OPTIMIZE { self.lock_wait()? } else { LockWait::Default };
         match kw {
+            Kw::CHECK | Kw::REPAIR if view => {
+                let wanted = if kw == Kw::CHECK { (Kw::FOR, Kw::UPGRADE) } else { (Kw::FROM, Kw::MYSQL) };
+                let upgrade = self.eat_kws(wanted.0, wanted.1);
+                action = match kw {
+                    Kw::CHECK if upgrade => AdminAction::Check(&[CheckOption::ForUpgrade]),
+                    Kw::CHECK => AdminAction::Check(&[]),
+                    _ if upgrade => AdminAction::Repair(&[CheckOption::FromMysql]),
+                    _ => AdminAction::Repair(&[]),
+                };
+            }
             Kw::CHECK => action = AdminAction::Check(self.check_options()?),
             Kw::REPAIR => action = AdminAction::Repair(self.check_options()?),
             Kw::CHECKSUM => {
@@ -93,11 +103,6 @@ impl<'a> Parser<'a> {
                     self.bump();
                     self.is_kw(Kw::UPGRADE).then_some(()).ok_or(Fail::Syntax)?;
                     CheckOption::ForUpgrade
-                }
-                Kw::FROM => {
-                    self.bump();
-                    self.is_kw(Kw::MYSQL).then_some(()).ok_or(Fail::Syntax)?;
-                    CheckOption::FromMysql
                 }
                 _ => return Ok(options.into_bump_slice()),
             });
@@ -185,6 +190,7 @@ impl<'a> Parser<'a> {
             Kw::USER_RESOURCES => FlushItem::UserResources,
             Kw::SSL => FlushItem::Ssl,
             Kw::DES_KEY_FILE => FlushItem::DesKeyFile,
+            Kw::TABLES => return Err(Fail::Syntax),
             _ if !kw.is_reserved() => FlushItem::Plugin(name),
             _ => return Err(Fail::Syntax),
         })

@@ -99,7 +99,11 @@ impl<'a> Parser<'a> {
                 };
                 AlterAction::ConvertCharset { charset, collation }
             }
-            Kw::ORDER => AlterAction::OrderBy(self.order_by()?),
+            Kw::ORDER => {
+                self.bump();
+                self.expect_kw(Kw::BY)?;
+                AlterAction::OrderBy(self.comma_list(Self::order_column)?)
+            }
             Kw::FORCE => self.word_action(AlterAction::Force),
             Kw::ALGORITHM | Kw::LOCK => {
                 self.bump();
@@ -121,6 +125,15 @@ impl<'a> Parser<'a> {
         };
         actions.push(action);
         Ok(())
+    }
+
+    fn order_column(&mut self) -> R<OrderItem<'a>> {
+        let expr = Expr::Column(self.column_ref()?);
+        let descending = self.eat_kw(Kw::DESC);
+        if !descending {
+            self.eat_kw(Kw::ASC);
+        }
+        Ok(OrderItem { expr, descending })
     }
 
     fn word_action(&mut self, action: AlterAction<'a>) -> AlterAction<'a> {
@@ -220,6 +233,11 @@ impl<'a> Parser<'a> {
             Kw::CONSTRAINT => {
                 self.bump();
                 let if_exists = self.if_exists()?;
+                if self.is_kw(Kw::PRIMARY) && self.peek().kw == Kw::KEY {
+                    self.bump();
+                    self.bump();
+                    return Ok(AlterAction::DropPrimaryKey { if_exists });
+                }
                 Ok(AlterAction::DropConstraint { if_exists, name: self.index_name()? })
             }
             Kw::PERIOD if self.peek().kw == Kw::FOR => {

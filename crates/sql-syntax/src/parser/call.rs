@@ -41,6 +41,10 @@ impl<'a> Parser<'a> {
             | Kw::UTC_TIME
             | Kw::UTC_TIMESTAMP => self.clock_call(true),
             Kw::CURRENT_USER | Kw::CURRENT_ROLE => self.clock_call(false),
+            Kw::MATCH => {
+                self.bump();
+                self.match_call()
+            }
             _ if call => self.special_call(kw),
             _ => self.name_after_all(),
         }
@@ -98,7 +102,6 @@ impl<'a> Parser<'a> {
                 self.convert()
             }
             Kw::CHAR => self.char_call(),
-            Kw::MATCH => self.match_call(),
             Kw::VALUES | Kw::VALUE => {
                 self.bump();
                 let column = self.column_ref()?;
@@ -525,7 +528,9 @@ impl<'a> Parser<'a> {
         self.expect_kw(Kw::WITHIN)?;
         self.expect_kw(Kw::GROUP)?;
         self.expect(b'(')?;
-        let order_by = self.order_by()?;
+        self.expect_kw(Kw::ORDER)?;
+        self.expect_kw(Kw::BY)?;
+        let order_by = self.arena.alloc_slice_copy(&[self.order_item()?]);
         self.expect(b')')?;
         let aggregate = Aggregate { function, distinct: false, args, order_by, separator: None, limit: None };
         let expr = Expr::Aggregate(self.alloc(aggregate));
@@ -568,7 +573,6 @@ fn callable(kw: Kw) -> bool {
             | Kw::CHAR
             | Kw::MOD
             | Kw::CONVERT
-            | Kw::MATCH
             | Kw::VALUES
             | Kw::DEFAULT
             | Kw::ROW_NUMBER

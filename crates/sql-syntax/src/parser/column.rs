@@ -10,8 +10,12 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn column_def_of(&mut self, name: Ident<'a>) -> R<&'a ColumnDef<'a>> {
+        self.compressed = None;
         let data_type = self.data_type()?;
         let mut attributes = self.vec();
+        if let Some(method) = self.compressed.take() {
+            attributes.push(ColumnAttribute::Compressed { method });
+        }
         while let Some(attribute) = self.column_attribute()? {
             attributes.push(attribute);
         }
@@ -138,11 +142,13 @@ impl<'a> Parser<'a> {
             }
             Kw::VARBINARY => {
                 self.bump();
-                Ok(DataType::Varbinary { length: Some(self.paren_integer()?) })
+                let length = Some(self.paren_integer()?);
+                self.compression()?;
+                Ok(DataType::Varbinary { length })
             }
             Kw::ENUM | Kw::SET => {
                 self.bump();
-                let values = self.paren_list(Self::string)?;
+                let values = self.paren_list(Self::file_text)?;
                 let charset = self.charset_attributes()?;
                 Ok(if kw == Kw::ENUM {
                     DataType::Enum { values, charset }
@@ -152,7 +158,8 @@ impl<'a> Parser<'a> {
             }
             Kw::JSON => {
                 self.bump();
-                Ok(DataType::Json { charset: self.charset_attributes()? })
+                self.compression()?;
+                Ok(DataType::Json { charset: CharsetSpec::default() })
             }
             Kw::VECTOR => {
                 self.bump();
@@ -170,6 +177,7 @@ impl<'a> Parser<'a> {
 
     fn varchar(&mut self, national: bool) -> R<DataType<'a>> {
         let length = Some(self.paren_integer()?);
+        self.compression()?;
         let charset = self.charset_attributes()?;
         Ok(DataType::Varchar { length, charset, national })
     }
@@ -200,7 +208,7 @@ impl<'a> Parser<'a> {
                     }
                 }
             }
-            _ if !kw.is_reserved() => self.named_type(),
+            _ if is_type_name(kw) => self.named_type(),
             _ => Err(Fail::Syntax),
         }
     }
@@ -208,18 +216,28 @@ impl<'a> Parser<'a> {
     fn blob(&mut self, size: BlobSize, sized: bool) -> R<DataType<'a>> {
         self.bump();
         let length = if sized { self.optional_paren_integer()? } else { None };
+        self.compression()?;
         Ok(DataType::Blob { size, length })
     }
 
     fn text(&mut self, size: BlobSize, sized: bool) -> R<DataType<'a>> {
         self.bump();
         let length = if sized { self.optional_paren_integer()? } else { None };
+        self.compression()?;
         Ok(DataType::Text { size, length, charset: self.charset_attributes()? })
+    }
+
+    /// `[COMPRESSED [= method]]`
+    fn compression(&mut self) -> R<()> {
+        if self.eat_kw(Kw::COMPRESSED) {
+            self.compressed = Some(if self.eat_equals() { Some(self.ident_or_text()?) } else { None });
+        }
+        Ok(())
     }
 
     /// Types that are no words of the grammar.
     fn named_type(&mut self) -> R<DataType<'a>> {
-        let name = self.ident()?;
+        let name = self.name_token()?;
         let geometry = [
             ("geometry", GeometryKind::Geometry),
             ("point", GeometryKind::Point),
@@ -342,7 +360,7 @@ impl<'a> Parser<'a> {
             }
             Kw::COLLATE => {
                 self.bump();
-                A::Collate(self.charset_name()?)
+                A::Collate(self.charset_or_default()?)
             }
             Kw::REFERENCES => {
                 let references = self.references()?;
@@ -363,11 +381,6 @@ impl<'a> Parser<'a> {
             Kw::INVISIBLE => {
                 self.bump();
                 A::Invisible
-            }
-            Kw::COMPRESSED => {
-                self.bump();
-                let method = if self.eat_equals() { Some(self.ident()?) } else { None };
-                A::Compressed { method }
             }
             Kw::REF_SYSTEM_ID => A::ReferenceSystem(self.reference_system()?.unwrap_or(0)),
             Kw::WITH | Kw::WITHOUT => {
@@ -511,4 +524,16 @@ impl<'a> Parser<'a> {
             },
         })
     }
+}
+
+/// Words that may name a type which the grammar does not know: nearly all, reserved or not.
+pub(super) fn is_type_name(kw: Kw) -> bool {
+    #[rustfmt::skip]
+    const NOT: &[Kw] = &[
+        Kw::COLUMN, Kw::CONDITION, Kw::CURSOR, Kw::DELAYED, Kw::EXIT, Kw::FOR, Kw::FORCE, Kw::HIGH_PRIORITY,
+        Kw::LOCALTIMESTAMP, Kw::SET, Kw::SQL_CALC_FOUND_ROWS, Kw::UNSIGNED, Kw::VARBINARY, Kw::VARCHAR,
+        Kw::VARCHARACTER, Kw::VECTOR, Kw::WRITE, Kw::CLOB, Kw::ENUM, Kw::FUNCTION, Kw::MEDIUM, Kw::NATIONAL,
+        Kw::NUMBER, Kw::NVARCHAR, Kw::RAW, Kw::ROW, Kw::SIGNED, Kw::VARCHAR2, Kw::WINDOW,
+    ];
+    !NOT.contains(&kw)
 }

@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
         }
         self.expect_kw(Kw::ON)?;
         let table = self.object_name()?;
-        let (parts, without_overlaps) = self.index_parts()?;
+        let (parts, without_overlaps) = self.index_parts_of(kind)?;
         while let Some(option) = self.index_option()? {
             options.push(option);
         }

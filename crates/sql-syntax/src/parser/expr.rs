@@ -5,9 +5,10 @@
 //!
 //! What a table of levels alone does not say:
 //! - The right side of a comparison is a predicate: `a = b LIKE c` is `a = (b LIKE c)`, `a = NOT b` is no expression.
-//! - BETWEEN takes the predicates to its right: `a BETWEEN b AND c LIKE d` is `a BETWEEN b AND (c LIKE d)`. But `NOT`
-//!   binds looser: `a BETWEEN b AND c NOT LIKE d` is `(a BETWEEN b AND c) NOT LIKE d`, unless HIGH_NOT_PRECEDENCE.
-//! - LIKE associates to the left.
+//! - BETWEEN takes the predicates to its right: `a BETWEEN b AND c LIKE d` is `a BETWEEN b AND (c LIKE d)`.
+//! - LIKE associates to the left, but NOT binds as tight as a sign: `a LIKE b LIKE c` is `(a LIKE b) LIKE c`,
+//!   `a LIKE b NOT LIKE c` is `a LIKE (b NOT LIKE c)`.
+//! - `INTERVAL n unit + x` takes all of `x` up to AND, OR and XOR.
 
 use super::*;
 
@@ -27,6 +28,18 @@ const BIT_XOR: u8 = 13;
 const CONCAT: u8 = 14;
 const UNARY: u8 = 15;
 const COLLATE: u8 = 16;
+
+/// The nonterminals of the grammar: conditions, comparisons, predicates, arithmetic, concatenations, operands.
+fn class_of(level: u8) -> u8 {
+    match level {
+        OR..=NOT => 1,
+        COMPARE => 2,
+        BETWEEN | LIKE => 3,
+        BIT_OR..=BIT_XOR => 4,
+        CONCAT => 5,
+        _ => 6,
+    }
+}
 
 enum Infix {
     Or,
@@ -52,7 +65,7 @@ pub(super) enum Paren<'a> {
 
 impl<'a> Parser<'a> {
     pub(super) fn expr(&mut self) -> R<Expr<'a>> {
-        self.expr_above(0, false)
+        self.expr_above(0)
     }
 
     pub(super) fn exprs(&mut self) -> R<&'a [Expr<'a>]> {
@@ -61,22 +74,22 @@ impl<'a> Parser<'a> {
 
     /// MariaDB's `bit_expr`: no comparison, no predicate.
     pub(super) fn bit_expr(&mut self) -> R<Expr<'a>> {
-        self.expr_above(BIT_OR, false)
+        self.expr_above(BIT_OR)
     }
 
-    /// An expression whose operators bind at least as tight as `min`. `after_between`: the last operand of BETWEEN,
-    /// which does not take a NOT to its right.
-    fn expr_above(&mut self, min: u8, after_between: bool) -> R<Expr<'a>> {
+    /// An expression whose operators bind at least as tight as `min`.
+    fn expr_above(&mut self, min: u8) -> R<Expr<'a>> {
         self.enter()?;
         let outer = std::mem::take(&mut self.height);
-        let left = self.prefix(min)?;
-        let expr = self.infix(left, min, after_between)?;
+        let (left, class) = self.prefix(min)?;
+        let expr = self.infix_after(left, class, min)?;
         self.height = self.height.max(outer);
         self.leave();
         Ok(expr)
     }
 
-    fn prefix(&mut self, min: u8) -> R<Expr<'a>> {
+    /// An operand with the operators in front of it, and its class.
+    fn prefix(&mut self, min: u8) -> R<(Expr<'a>, u8)> {
         let op = match (self.token.tok, self.token.kw) {
             (Tok::Char(b'-'), _) => Some(UnaryOp::Neg),
             (Tok::Char(b'+'), _) => None,
@@ -86,45 +99,60 @@ impl<'a> Parser<'a> {
             (Tok::Word, Kw::NOT) if self.options.high_not_precedence => Some(UnaryOp::Not),
             (Tok::Word, Kw::NOT) if min <= NOT => {
                 self.bump();
-                let expr = self.expr_above(NOT, false)?;
-                return Ok(Expr::Unary { op: UnaryOp::Not, expr: self.alloc(expr) });
+                let expr = self.expr_above(NOT)?;
+                return Ok((Expr::Unary { op: UnaryOp::Not, expr: self.alloc(expr) }, class_of(NOT)));
             }
-            (Tok::Word, Kw::INTERVAL) => return self.interval_first(),
-            _ => return self.primary(),
+            (Tok::Word, Kw::INTERVAL) => return self.interval_first(min),
+            _ => return Ok((self.primary()?, class_of(COLLATE))),
         };
         self.bump();
-        let expr = self.expr_above(UNARY, false)?;
-        Ok(match op {
+        let expr = if self.is_kw(Kw::INTERVAL) && matches!(op, None | Some(UnaryOp::Neg)) {
+            let outer = std::mem::take(&mut self.height);
+            let expr = self.interval_first(0)?.0;
+            self.height = self.height.max(outer) + 1;
+            expr
+        } else {
+            self.expr_above(UNARY)?
+        };
+        let expr = match op {
             Some(op) => Expr::Unary { op, expr: self.alloc(expr) },
             None => expr,
-        })
+        };
+        Ok((expr, class_of(UNARY)))
     }
 
     /// `INTERVAL n unit + date`, or the function `INTERVAL(n, ...)`.
-    fn interval_first(&mut self) -> R<Expr<'a>> {
+    fn interval_first(&mut self, min: u8) -> R<(Expr<'a>, u8)> {
         let name = self.name_token()?;
         let amount = if self.eat(b'(') {
             match self.parens()? {
                 Paren::Exprs(args) if args.len() > 1 => {
-                    return Ok(Expr::Call(self.alloc(Call { database: None, name, args, arg_names: &[] })));
+                    let call = Call { database: None, name, args, arg_names: &[] };
+                    return Ok((Expr::Call(self.alloc(call)), class_of(COLLATE)));
                 }
-                Paren::Exprs(args) => self.infix(args[0], 0, false)?,
-                Paren::Query(query) => self.infix(Expr::Subquery(query), 0, false)?,
+                Paren::Exprs(args) => self.infix(args[0], 0)?,
+                Paren::Query(query) => self.infix(Expr::Subquery(query), 0)?,
             }
         } else {
             self.expr()?
         };
         let unit = self.interval_unit()?;
+        if min > CONCAT {
+            return Err(Fail::Syntax);
+        }
         self.expect(b'+')?;
-        let date = self.expr_above(NOT, false)?;
-        Ok(Expr::DateAdd(self.alloc(DateAdd { date, amount, unit, subtract: false })))
+        let date = self.expr_above(NOT)?;
+        let add = DateAdd { date, amount, unit, subtract: false };
+        Ok((Expr::DateAdd(self.alloc(add)), class_of(ADD)))
     }
 
     /// After `(`: a query or a list of expressions, and `)`.
     pub(super) fn parens(&mut self) -> R<Paren<'a>> {
         self.enter()?;
+        let outer = std::mem::take(&mut self.may_select_into);
         let content = self.parens_content()?;
         self.expect(b')')?;
+        self.may_select_into = outer;
         self.leave();
         Ok(content)
     }
@@ -147,7 +175,7 @@ impl<'a> Parser<'a> {
             Paren::Query(query) => Expr::Subquery(query),
             Paren::Exprs(list) => self.row_or_single(list),
         };
-        let first = self.infix(first, 0, false)?;
+        let first = self.infix(first, 0)?;
         self.height = self.height.max(outer);
         let mut list = self.vec();
         list.push(first);
@@ -165,22 +193,23 @@ impl<'a> Parser<'a> {
     }
 
     /// Operators to the right of `left`. `self.height` is that of `left`'s parts.
-    pub(super) fn infix(&mut self, left: Expr<'a>, min: u8, after_between: bool) -> R<Expr<'a>> {
-        let mut left = left;
+    pub(super) fn infix(&mut self, left: Expr<'a>, min: u8) -> R<Expr<'a>> {
+        self.infix_after(left, class_of(COLLATE), min)
+    }
+
+    /// An operator takes no left side of a looser class: `a IS NULL + 1` is an error.
+    fn infix_after(&mut self, mut left: Expr<'a>, mut class: u8, min: u8) -> R<Expr<'a>> {
         loop {
             self.height += 1;
             if self.height > MAX_HEIGHT {
                 return Err(Fail::TooDeep);
             }
             let Some((op, level)) = self.infix_operator() else { return Ok(left) };
-            let binds = match op {
-                Infix::Not if self.options.high_not_precedence => min <= BIT_OR,
-                Infix::Not => min <= BETWEEN && !after_between,
-                _ => min <= level,
-            };
-            if !binds {
+            let binds = if matches!(op, Infix::Not) { min <= BIT_OR } else { min <= level };
+            if !binds || class_of(level) > class {
                 return Ok(left);
             }
+            class = class_of(level);
             left = self.apply(op, level, left)?;
         }
     }
@@ -268,7 +297,7 @@ impl<'a> Parser<'a> {
         let mut list = self.vec();
         list.push(first);
         loop {
-            list.push(self.expr_above(level + 1, false)?);
+            list.push(self.expr_above(level + 1)?);
             match self.infix_operator() {
                 Some((Infix::Or | Infix::And, l)) if l == level => self.bump(),
                 _ => break,
@@ -287,7 +316,7 @@ impl<'a> Parser<'a> {
             let subtract = op == BinaryOp::Sub;
             return Ok(Expr::DateAdd(self.alloc(DateAdd { date: left, amount, unit, subtract })));
         }
-        let right = self.expr_above(level + 1, false)?;
+        let right = self.expr_above(level + 1)?;
         Ok(Expr::Binary { op, left: self.alloc(left), right: self.alloc(right) })
     }
 
@@ -321,7 +350,7 @@ impl<'a> Parser<'a> {
             let Paren::Query(query) = self.parens()? else { return Err(Fail::Syntax) };
             return Ok(Expr::Quantified(self.alloc(Quantified { left, op, all, query })));
         }
-        let right = self.expr_above(BETWEEN, false)?;
+        let right = self.expr_above(BETWEEN)?;
         Ok(Expr::Binary { op, left: self.alloc(left), right: self.alloc(right) })
     }
 
@@ -342,19 +371,18 @@ impl<'a> Parser<'a> {
     fn predicate(&mut self, op: Infix, left: Expr<'a>, negated: bool) -> R<Expr<'a>> {
         match op {
             Infix::Between => {
-                let low = self.expr_above(BETWEEN, false)?;
+                let low = self.expr_above(BETWEEN)?;
                 self.expect_kw(Kw::AND)?;
-                let high = self.expr_above(BETWEEN, true)?;
+                let high = self.expr_above(BETWEEN)?;
                 Ok(Expr::Between(self.alloc(Between { expr: left, low, high, negated })))
             }
             Infix::Like => {
-                let pattern = self.expr_above(BIT_OR, false)?;
-                let escape =
-                    if self.eat_kw(Kw::ESCAPE) { Some(self.expr_above(BIT_OR, false)?) } else { None };
+                let pattern = self.expr_above(BIT_OR)?;
+                let escape = if self.eat_kw(Kw::ESCAPE) { Some(self.expr_above(BIT_OR)?) } else { None };
                 Ok(Expr::Like(self.alloc(Like { expr: left, pattern, escape, negated })))
             }
             Infix::Regexp => {
-                let pattern = self.expr_above(BIT_OR, false)?;
+                let pattern = self.expr_above(BIT_OR)?;
                 Ok(Expr::Regexp { expr: self.alloc(left), pattern: self.alloc(pattern), negated })
             }
             Infix::In => {

@@ -122,11 +122,14 @@ impl<'a> Parser<'a> {
             Kw::LEFT | Kw::RIGHT => self.outer_kind(),
             _ => JoinKind::Inner,
         };
-        self.expect_kw(Kw::JOIN)?;
+        let straight = self.eat_kw(Kw::STRAIGHT_JOIN);
+        if !straight {
+            self.expect_kw(Kw::JOIN)?;
+        }
         let right = self.table_factor()?;
         let condition = JoinCondition::None;
         self.height += 1;
-        Ok(TableRef::Join(self.alloc(Join { left, right, kind, natural: true, straight: false, condition })))
+        Ok(TableRef::Join(self.alloc(Join { left, right, kind, natural: true, straight, condition })))
     }
 
     fn straight_join(&mut self, left: TableRef<'a>) -> R<TableRef<'a>> {
@@ -171,7 +174,9 @@ impl<'a> Parser<'a> {
     fn table_factor(&mut self) -> R<TableRef<'a>> {
         if self.is(b'(') {
             self.enter()?;
+            let outer = std::mem::take(&mut self.may_select_into);
             let parens = self.table_parens()?;
+            self.may_select_into = outer;
             self.leave();
             return match parens {
                 TableParens::Query(query) => self.derived(query),
@@ -232,21 +237,19 @@ impl<'a> Parser<'a> {
 
     fn derived(&mut self, query: &'a Query<'a>) -> R<TableRef<'a>> {
         let Some(alias) = self.table_alias()? else {
-            return Err(Fail::Other(1248, "Every derived table must have its own alias".into()));
+            return Err(Fail::Syntax);
         };
         let columns = if self.is(b'(') { self.paren_list(Self::ident)? } else { &[] };
         Ok(TableRef::Derived(self.alloc(Derived { query, alias, columns })))
     }
 
     pub(super) fn table_alias(&mut self) -> R<Option<Ident<'a>>> {
-        if self.eat_kw(Kw::AS) || self.is_bare_table_alias() {
+        let named = self.eat_kw(Kw::AS);
+        // WINDOW always starts the clause of that name.
+        if self.is_ident() && !self.is_kw(Kw::WINDOW) {
             return Ok(Some(self.ident()?));
         }
-        Ok(None)
-    }
-
-    fn is_bare_table_alias(&self) -> bool {
-        self.is_ident() && !(self.is_kw(Kw::WINDOW) && self.peek2().1.kw == Kw::AS)
+        if named { Err(Fail::Syntax) } else { Ok(None) }
     }
 
     fn table_name_factor(&mut self) -> R<TableFactor<'a>> {
@@ -396,10 +399,12 @@ impl<'a> Parser<'a> {
             self.expect_kw(Kw::ORDINALITY)?;
             return Ok(JsonColumn::Ordinality(name));
         }
+        let start = self.token.start;
         let data_type = self.data_type()?;
+        let type_text = self.text_since(start);
         if self.eat_kw(Kw::EXISTS) {
             self.expect_kw(Kw::PATH)?;
-            return Ok(JsonColumn::Exists { name, data_type, path: self.string()? });
+            return Ok(JsonColumn::Exists { name, data_type, type_text, path: self.string()? });
         }
         self.expect_kw(Kw::PATH)?;
         let path = self.string()?;
@@ -412,7 +417,7 @@ impl<'a> Parser<'a> {
                 _ => on_error = action,
             }
         }
-        Ok(JsonColumn::Value { name, data_type, path, on_empty, on_error })
+        Ok(JsonColumn::Value { name, data_type, type_text, path, on_empty, on_error })
     }
 
     fn json_on(&mut self) -> R<JsonOn<'a>> {

@@ -74,6 +74,10 @@ pub(crate) struct Parser<'a> {
     on_duplicate: bool,
     /// `SELECT a INTO @x FROM t`: until the query is complete.
     into_before_from: Option<&'a SelectInto<'a>>,
+    /// `COMPRESSED [= method]` of the column type just read.
+    compressed: Option<Option<Ident<'a>>>,
+    /// A query here may say INTO or PROCEDURE: it is a statement, not part of one.
+    may_select_into: bool,
     /// Inside a stored program, where `;` separates statements.
     in_program: bool,
 }
@@ -98,6 +102,8 @@ pub(crate) fn parse_at<'a>(
         height: 0,
         on_duplicate: false,
         into_before_from: None,
+        compressed: None,
+        may_select_into: false,
         in_program: false,
     };
     match parser.whole() {
@@ -131,7 +137,8 @@ impl<'a> Parser<'a> {
 
     /// MariaDB shows at most 80 bytes from the offending token on, and counts the lines before it.
     fn syntax_error(&self, start: usize) -> ParseError {
-        let at = self.token.start;
+        // At a comma MariaDB shows what comes after it.
+        let at = if self.is(b',') { self.token.end } else { self.token.start };
         let line = 1 + self.sql[start..at].iter().filter(|&&b| b == b'\n').count() as u32;
         ParseError::Syntax { near: near_text(&self.sql[at..]), line }
     }

@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
     }
 
     fn partition_def(&mut self) -> R<PartitionDef<'a>> {
-        self.expect_kw(Kw::PARTITION)?;
+        self.eat_kw(Kw::PARTITION);
         let name = self.ident()?;
         let values = self.partition_values()?;
         let (options, nodegroup) = self.partition_options()?;

@@ -1,5 +1,6 @@
 //! Operands: literals, columns, variables, parentheses, CASE, CAST.
 
+use super::column::is_type_name;
 use super::expr::Paren;
 use super::*;
 
@@ -177,8 +178,11 @@ impl<'a> Parser<'a> {
     /// `@@[scope.]name[.name]`
     pub(super) fn system_variable(&mut self) -> R<SystemVariable<'a>> {
         self.bump();
-        let scope = self.variable_scope();
+        let scope = [("GLOBAL", Scope::Global), ("SESSION", Scope::Session), ("LOCAL", Scope::Session)]
+            .into_iter()
+            .find_map(|(word, scope)| self.is_word(word).then_some(scope));
         if scope.is_some() {
+            self.bump();
             if !self.is(b'.') {
                 return Err(Fail::Syntax);
             }
@@ -315,26 +319,37 @@ impl<'a> Parser<'a> {
 
     pub(super) fn cast_type(&mut self) -> R<CastType<'a>> {
         let kw = self.token.kw;
-        let name = Ident(self.token_text());
         match kw {
-            Kw::ANY_OTHER | Kw::JSON => return Ok(CastType::Named(self.ident()?)),
-            Kw::CHAR => return self.cast_char(),
+            Kw::CHAR | Kw::CHARACTER => return self.cast_char(),
             Kw::NATIONAL => {
                 self.bump();
                 self.one_of(&[Kw::CHAR, Kw::CHARACTER])?;
                 return Ok(CastType::NationalChar { length: self.optional_paren_integer()? });
             }
-            Kw::INTERVAL => {
+            Kw::INTERVAL if self.peek().kw == Kw::DAY_SECOND => {
                 self.bump();
-                self.one_of(&[Kw::DAY_SECOND])?;
+                self.bump();
                 return Ok(CastType::IntervalDaySecond { precision: self.optional_paren_integer()? });
             }
-            _ => self.bump(),
+            _ if is_cast_word(kw) => self.bump(),
+            _ if matches!(self.token.tok, Tok::Word | Tok::Quoted)
+                && is_type_name(kw)
+                && !column_only(kw) =>
+            {
+                let name = self.name_token()?;
+                self.precision_and_scale()?;
+                return Ok(CastType::Named(name));
+            }
+            _ => return Err(Fail::Syntax),
         }
         Ok(match kw {
             Kw::BINARY => CastType::Binary { length: self.optional_paren_integer()? },
             Kw::NCHAR => CastType::NationalChar { length: self.optional_paren_integer()? },
-            Kw::VARCHAR | Kw::VARCHAR2 | Kw::VARBINARY => CastType::Named(name),
+            Kw::VARCHAR | Kw::VARCHAR2 | Kw::VARCHARACTER => {
+                let length = Some(self.paren_integer()?);
+                CastType::Char { length, charset: self.charset_attributes()? }
+            }
+            Kw::VARBINARY => CastType::Binary { length: Some(self.paren_integer()?) },
             Kw::SIGNED | Kw::UNSIGNED => {
                 if !self.eat_kw(Kw::INT) {
                     self.eat_kw(Kw::INTEGER);
@@ -342,7 +357,7 @@ impl<'a> Parser<'a> {
                 if kw == Kw::SIGNED { CastType::Signed } else { CastType::Unsigned }
             }
             Kw::INT | Kw::INTEGER => CastType::Signed,
-            Kw::DECIMAL | Kw::DEC | Kw::NUMERIC | Kw::FIXED | Kw::NUMBER => {
+            Kw::DECIMAL | Kw::DEC => {
                 let (precision, scale) = self.precision_and_scale()?;
                 CastType::Decimal { precision, scale }
             }
@@ -353,9 +368,8 @@ impl<'a> Parser<'a> {
             }
             Kw::FLOAT => CastType::Float,
             Kw::DATE => CastType::Date,
-            Kw::YEAR => CastType::Year,
             Kw::TIME => CastType::Time { precision: self.optional_paren_integer()? },
-            Kw::DATETIME | Kw::TIMESTAMP => CastType::DateTime { precision: self.optional_paren_integer()? },
+            Kw::DATETIME => CastType::DateTime { precision: self.optional_paren_integer()? },
             _ => return Err(Fail::Syntax),
         })
     }
@@ -363,7 +377,12 @@ impl<'a> Parser<'a> {
     fn cast_char(&mut self) -> R<CastType<'a>> {
         self.bump();
         let length = self.optional_paren_integer()?;
-        let charset = self.charset_attributes()?;
+        let mut charset = self.charset_attributes()?;
+        if self.eat_kw(Kw::COLLATE)
+            && let DefaultOr::Name(name) = self.charset_or_default()?
+        {
+            charset.collation = Some(name);
+        }
         Ok(CastType::Char { length, charset })
     }
 
@@ -398,4 +417,26 @@ fn temporal_literal(kw: Kw, text: &[u8]) -> Literal<'_> {
         Kw::TIME => Literal::Time(text),
         _ => Literal::Timestamp(text),
     }
+}
+
+/// Types with a rule of their own in CAST.
+fn is_cast_word(kw: Kw) -> bool {
+    #[rustfmt::skip]
+    const WORDS: &[Kw] = &[
+        Kw::BINARY, Kw::NCHAR, Kw::VARCHAR, Kw::VARCHAR2, Kw::VARCHARACTER, Kw::VARBINARY, Kw::SIGNED, Kw::UNSIGNED,
+        Kw::INT, Kw::INTEGER, Kw::DECIMAL, Kw::DEC, Kw::DOUBLE, Kw::FLOAT, Kw::DATE, Kw::TIME, Kw::DATETIME,
+    ];
+    WORDS.contains(&kw)
+}
+
+/// Types of columns that CAST does not know.
+fn column_only(kw: Kw) -> bool {
+    #[rustfmt::skip]
+    const WORDS: &[Kw] = &[
+        Kw::BIGINT, Kw::BLOB, Kw::INT1, Kw::INT2, Kw::INT3, Kw::INT8, Kw::LONG, Kw::LONGBLOB, Kw::LONGTEXT,
+        Kw::MEDIUMBLOB, Kw::MEDIUMINT, Kw::MEDIUMTEXT, Kw::MIDDLEINT, Kw::NUMERIC, Kw::REAL, Kw::SMALLINT, Kw::TINYBLOB,
+        Kw::TINYINT, Kw::TINYTEXT, Kw::BIT, Kw::BOOL, Kw::BOOLEAN, Kw::FIXED, Kw::JSON, Kw::SERIAL, Kw::SQL_TSI_YEAR,
+        Kw::TEXT, Kw::TIMESTAMP, Kw::YEAR,
+    ];
+    WORDS.contains(&kw)
 }

@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
     /// Statements, each with its `;`, until one of `ends`.
     fn statements(&mut self, ends: &[Kw]) -> R<&'a [ProgramStatement<'a>]> {
         let mut list = self.vec();
-        while !self.is_any(ends) || self.label_follows() {
+        while !self.is_any(ends) {
             list.push(self.program_statement()?);
             self.expect(b';')?;
         }
@@ -306,8 +306,7 @@ impl<'a> Parser<'a> {
         if self.is_kw(Kw::TYPE) && self.peek().kw == Kw::OF {
             self.bump();
             self.bump();
-            let column = self.column_ref()?;
-            return if column.table.is_some() { Ok(VariableType::TypeOf(column)) } else { Err(Fail::Syntax) };
+            return Ok(VariableType::TypeOf(self.column_ref()?));
         }
         if self.is_kw(Kw::ROW) {
             self.bump();

@@ -49,9 +49,9 @@ impl<'a> Parser<'a> {
         let mut lock = self.row_lock()?;
         let mut into = None;
         let mut procedure = None;
-        if self.is_kw(Kw::INTO) {
+        if self.may_select_into && self.into_before_from.is_none() && self.is_kw(Kw::INTO) {
             into = Some(self.select_into()?);
-        } else if self.eat_kw(Kw::PROCEDURE) {
+        } else if self.may_select_into && self.into_before_from.is_none() && self.eat_kw(Kw::PROCEDURE) {
             let name = self.ident()?;
             let args = self.paren_list_or_empty(Self::expr)?;
             procedure = Some(self.alloc(Call { database: None, name, args, arg_names: &[] }));
@@ -79,16 +79,26 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A query that is a statement: it may say INTO.
+    pub(super) fn query_statement(&mut self) -> R<Statement<'a>> {
+        let outer = std::mem::replace(&mut self.may_select_into, true);
+        let query = self.query_or_parens()?;
+        self.may_select_into = outer;
+        Ok(Statement::Query(query))
+    }
+
     /// `( query )`
     pub(super) fn paren_query(&mut self) -> R<&'a Query<'a>> {
         self.expect(b'(')?;
         self.enter()?;
+        let outer = std::mem::take(&mut self.may_select_into);
         let query = if self.is(b'(') {
             let inner = self.paren_query()?;
             if self.is(b')') { inner } else { self.query_from(None, QueryBody::Nested(inner))? }
         } else {
             self.query()?
         };
+        self.may_select_into = outer;
         self.leave();
         self.expect(b')')?;
         Ok(query)
@@ -103,7 +113,7 @@ impl<'a> Parser<'a> {
         while self.is_any(&[Kw::UNION, Kw::EXCEPT]) {
             let op = if self.is_kw(Kw::UNION) { SetOp::Union } else { SetOp::Except };
             let all = self.set_quantifier()?;
-            let body = self.query_primary()?;
+            let body = self.later_primary()?;
             let body = self.intersections(body)?;
             rest.push(SetTerm { op, all, body });
         }
@@ -117,10 +127,18 @@ impl<'a> Parser<'a> {
         let mut rest = self.vec();
         while self.is_kw(Kw::INTERSECT) {
             let all = self.set_quantifier()?;
-            let body = self.query_primary()?;
+            let body = self.later_primary()?;
             rest.push(SetTerm { op: SetOp::Intersect, all, body });
         }
         Ok(QueryBody::SetOperation(self.alloc(SetOperation { first, rest: rest.into_bump_slice() })))
+    }
+
+    /// A part after the first: INTO may stand behind the last one, but not in it.
+    fn later_primary(&mut self) -> R<QueryBody<'a>> {
+        let outer = std::mem::take(&mut self.may_select_into);
+        let body = self.query_primary();
+        self.may_select_into = outer;
+        body
     }
 
     /// After the word of a set operation: whether ALL.
@@ -136,17 +154,17 @@ impl<'a> Parser<'a> {
     pub(super) fn with(&mut self) -> R<&'a With<'a>> {
         self.expect_kw(Kw::WITH)?;
         let recursive = self.eat_kw(Kw::RECURSIVE);
-        let tables = self.comma_list(Self::common_table)?;
+        let tables = self.comma_list(|p| p.common_table(recursive))?;
         Ok(self.alloc(With { recursive, tables }))
     }
 
-    fn common_table(&mut self) -> R<CommonTable<'a>> {
+    fn common_table(&mut self, recursive: bool) -> R<CommonTable<'a>> {
         let name = self.ident()?;
         let columns = if self.is(b'(') { self.paren_list(Self::ident)? } else { &[] };
         self.expect_kw(Kw::AS)?;
         let query = self.paren_query()?;
         let mut cycle: &[_] = &[];
-        if self.eat_kw(Kw::CYCLE) {
+        if recursive && self.eat_kw(Kw::CYCLE) {
             cycle = self.idents()?;
             self.expect_kw(Kw::RESTRICT)?;
         }
@@ -157,7 +175,7 @@ impl<'a> Parser<'a> {
         self.bump();
         let options = self.select_options();
         let items = self.comma_list(Self::select_item)?;
-        if self.is_kw(Kw::INTO) {
+        if self.may_select_into && self.into_before_from.is_none() && self.is_kw(Kw::INTO) {
             self.into_before_from = Some(self.select_into()?);
         }
         let mut select = Select {
@@ -181,6 +199,9 @@ impl<'a> Parser<'a> {
         if self.eat_kws(Kw::GROUP, Kw::BY) {
             select.group_by = self.comma_list(Self::order_item)?;
             select.rollup = self.eat_kws(Kw::WITH, Kw::ROLLUP);
+            if self.is_kw(Kw::WITH) && self.peek().kw == Kw::CUBE {
+                return Err(Fail::Other(1235, "This version of MariaDB doesn't yet support 'CUBE'".into()));
+            }
         }
         if self.eat_kw(Kw::HAVING) {
             select.having = Some(self.expr()?);

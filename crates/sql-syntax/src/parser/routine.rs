@@ -15,7 +15,7 @@ impl<'a> Parser<'a> {
         let mut mode = prefix.mode;
         mode.if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
-        if kind == RoutineKind::Function && self.is_kw(Kw::RETURNS) {
+        if kind == RoutineKind::Function && prefix.definer.is_none() && self.is_kw(Kw::RETURNS) {
             return self.create_loadable(mode, aggregate, name);
         }
         let function = kind == RoutineKind::Function;
@@ -313,6 +313,19 @@ impl<'a> Parser<'a> {
         Ok(Statement::AlterEvent(self.alloc(event)))
     }
 
+    /// At END: nothing follows but the package's name and a `;`.
+    fn last_word_of_package(&self) -> bool {
+        let mut lexer = self.lexer;
+        let mut next = lexer.next();
+        if matches!(next.tok, Tok::Word | Tok::Quoted) {
+            next = lexer.next();
+        }
+        if next.tok == Tok::Char(b';') {
+            next = lexer.next();
+        }
+        next.tok == Tok::Eof
+    }
+
     /// At PACKAGE: the body is kept as text.
     pub(super) fn create_package(&mut self, prefix: CreatePrefix<'a>) -> R<Statement<'a>> {
         self.bump();
@@ -324,9 +337,12 @@ impl<'a> Parser<'a> {
         let start = self.token.start;
         // END of the package is the last word of the statement.
         while !matches!(self.token.tok, Tok::Eof | Tok::Bad) {
-            if self.is_kw(Kw::END) && self.peek().tok == Tok::Eof {
+            if self.is_kw(Kw::END) && self.last_word_of_package() {
                 let text = self.text_since(start);
                 self.bump();
+                if self.is_ident() {
+                    self.bump();
+                }
                 let definer = prefix.definer;
                 let package = CreatePackage { mode, definer, body, name, characteristics, text };
                 return Ok(Statement::CreatePackage(self.alloc(package)));

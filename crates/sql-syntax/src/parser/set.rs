@@ -59,10 +59,19 @@ impl<'a> Parser<'a> {
         loop {
             if self.eat_kw(Kw::ISOLATION) {
                 self.expect_kw(Kw::LEVEL)?;
-                if set.isolation.replace(self.isolation_level()?).is_some() {
-                    return Err(Fail::Syntax);
-                }
-            } else if set.access.replace(self.access_mode()?).is_some() {
+                set.isolation = Some(self.isolation_level()?);
+            } else {
+                set.access = Some(self.access_mode()?);
+            }
+            // One of each, in any order.
+            let twice = self.is(b',')
+                && match self.peek().kw {
+                    Kw::ISOLATION => set.isolation.is_some(),
+                    Kw::READ => set.access.is_some(),
+                    _ => false,
+                };
+            if twice {
+                self.bump();
                 return Err(Fail::Syntax);
             }
             if !self.eat(b',') {
@@ -149,10 +158,7 @@ impl<'a> Parser<'a> {
 
     fn set_names(&mut self) -> R<SetItem<'a>> {
         self.bump();
-        if self.eat_kw(Kw::DEFAULT) {
-            return Ok(SetItem::Names { charset: None, collation: None });
-        }
-        let charset = Some(self.charset_name()?);
+        let charset = if self.eat_kw(Kw::DEFAULT) { None } else { Some(self.charset_name()?) };
         let collation = if self.eat_kw(Kw::COLLATE) {
             if self.eat_kw(Kw::DEFAULT) { None } else { Some(self.charset_name()?) }
         } else {

@@ -21,8 +21,9 @@ impl<'a> Parser<'a> {
         let kw = self.token.kw;
         if self.is_tok(Tok::Word) {
             let name = Ident(self.token_text());
+            let mark = self.mark();
             self.bump();
-            return self.show_word(kw, name);
+            return self.show_word(kw, name, mark);
         }
         if self.is_tok(Tok::Function) {
             return self.show_count();
@@ -46,7 +47,7 @@ impl<'a> Parser<'a> {
     }
 
     /// After the first word.
-    fn show_word(&mut self, kw: Kw, name: Ident<'a>) -> R<ShowKind<'a>> {
+    fn show_word(&mut self, kw: Kw, name: Ident<'a>, start: Mark<'a>) -> R<ShowKind<'a>> {
         Ok(match kw {
             Kw::DATABASES | Kw::SCHEMAS => ShowKind::Databases,
             Kw::TABLES => ShowKind::Tables { full: false, database: self.in_database()? },
@@ -93,11 +94,11 @@ impl<'a> Parser<'a> {
                 let account = if self.eat_kw(Kw::FOR) { Some(self.account()?) } else { None };
                 ShowKind::Grants(account)
             }
-            _ => return self.show_server(kw, name),
+            _ => return self.show_server(kw, name, start),
         })
     }
 
-    fn show_server(&mut self, kw: Kw, name: Ident<'a>) -> R<ShowKind<'a>> {
+    fn show_server(&mut self, kw: Kw, name: Ident<'a>, start: Mark<'a>) -> R<ShowKind<'a>> {
         Ok(match kw {
             Kw::PRIVILEGES => ShowKind::Privileges,
             Kw::PLUGINS => {
@@ -147,8 +148,11 @@ impl<'a> Parser<'a> {
             }
             Kw::EXPLAIN | Kw::ANALYZE => return self.show_explain(kw),
             _ if name.is("LOCALES") => ShowKind::Locales,
-            _ if !kw.is_reserved() => ShowKind::Plugin(name),
-            _ => return Err(Fail::Syntax),
+            _ if is_show_plugin(name) => ShowKind::Plugin(name),
+            _ => {
+                self.rewind(start);
+                return Err(Fail::Syntax);
+            }
         })
     }
 
@@ -329,4 +333,19 @@ fn filtered(kind: &ShowKind<'_>) -> bool {
             | K::Locales
             | K::Plugin(_)
     )
+}
+
+/// Tables of INFORMATION_SCHEMA plugins that SHOW knows by name.
+fn is_show_plugin(name: Ident<'_>) -> bool {
+    const NAMES: [&str; 8] = [
+        "CLIENT_STATISTICS",
+        "INDEX_STATISTICS",
+        "TABLE_STATISTICS",
+        "USER_STATISTICS",
+        "USER_VARIABLES",
+        "QUERY_CACHE_INFO",
+        "QUERY_RESPONSE_TIME",
+        "WSREP_STATUS",
+    ];
+    NAMES.iter().any(|n| name.is(n))
 }

@@ -6,7 +6,7 @@ impl<'a> Parser<'a> {
     pub(super) fn statement(&mut self) -> R<Statement<'a>> {
         self.enter()?;
         let statement = match self.token.tok {
-            Tok::Char(b'(') => Statement::Query(self.query_or_parens()?),
+            Tok::Char(b'(') => self.query_statement()?,
             Tok::Word => self.statement_by_word()?,
             _ => return Err(Fail::Syntax),
         };
@@ -16,7 +16,7 @@ impl<'a> Parser<'a> {
 
     fn statement_by_word(&mut self) -> R<Statement<'a>> {
         match self.token.kw {
-            Kw::SELECT | Kw::VALUES => Ok(Statement::Query(self.query_or_parens()?)),
+            Kw::SELECT | Kw::VALUES => self.query_statement(),
             Kw::WITH => self.with_statement(),
             Kw::INSERT | Kw::REPLACE => self.insert(),
             Kw::UPDATE => self.update(None),
@@ -108,7 +108,7 @@ impl<'a> Parser<'a> {
             Kw::DELETE => self.delete(Some(with)),
             Kw::SELECT | Kw::VALUES => {
                 self.rewind(mark);
-                Ok(Statement::Query(self.query()?))
+                self.query_statement()
             }
             _ if self.is(b'(') => {
                 let first = QueryBody::Nested(self.paren_query()?);
@@ -334,12 +334,12 @@ impl<'a> Parser<'a> {
 
     fn explainable(&mut self) -> R<Option<Statement<'a>>> {
         Ok(Some(match self.token.kw {
-            Kw::SELECT | Kw::VALUES => Statement::Query(self.query_or_parens()?),
+            Kw::SELECT | Kw::VALUES => self.query_statement()?,
             Kw::WITH => self.with_statement()?,
             Kw::INSERT | Kw::REPLACE => self.insert()?,
             Kw::UPDATE => self.update(None)?,
             Kw::DELETE => self.delete(None)?,
-            _ if self.is(b'(') => Statement::Query(self.query_or_parens()?),
+            _ if self.is(b'(') => self.query_statement()?,
             _ => return Ok(None),
         }))
     }
@@ -401,16 +401,37 @@ impl<'a> Parser<'a> {
             self.bump();
         }
         self.expect_equals()?;
-        Ok((name, self.expr()?))
+        Ok((name, self.signal_value()?))
     }
 
     fn get_diagnostics(&mut self) -> R<Statement<'a>> {
         self.bump();
         self.eat_kw(Kw::CURRENT);
         self.expect_kw(Kw::DIAGNOSTICS)?;
-        let condition = if self.eat_kw(Kw::CONDITION) { Some(self.expr()?) } else { None };
+        let condition = if self.eat_kw(Kw::CONDITION) { Some(self.condition_number()?) } else { None };
         let items = self.comma_list(|p| p.diagnostics_item(condition.is_some()))?;
         Ok(Statement::GetDiagnostics(self.alloc(GetDiagnostics { condition, items })))
+    }
+
+    /// A number, `@variable` or program variable.
+    fn condition_number(&mut self) -> R<Expr<'a>> {
+        match self.token.tok {
+            Tok::AtName => Ok(Expr::UserVariable(self.at_name()?)),
+            _ if self.is_ident() => Ok(Expr::Column(self.column_ref()?)),
+            Tok::Word | Tok::Function | Tok::Param | Tok::Char(_) => Err(Fail::Syntax),
+            _ => self.primary(),
+        }
+    }
+
+    /// What SIGNAL assigns: a literal, a variable or a name.
+    fn signal_value(&mut self) -> R<Expr<'a>> {
+        match self.token.tok {
+            Tok::Char(_) | Tok::Function => Err(Fail::Syntax),
+            Tok::Word if !self.is_ident() && !self.is_any(&[Kw::NULL, Kw::TRUE, Kw::FALSE]) => {
+                Err(Fail::Syntax)
+            }
+            _ => self.primary(),
+        }
     }
 
     fn diagnostics_item(&mut self, of_condition: bool) -> R<(IntoTarget<'a>, Ident<'a>)> {

@@ -177,10 +177,11 @@ impl<'a> Parser<'a> {
             None
         };
         let mut options = self.vec();
-        while self.is_any(&[Kw::USING, Kw::TYPE]) {
+        let special = matches!(kind, IndexKind::Fulltext | IndexKind::Spatial | IndexKind::Vector);
+        while !special && self.is_any(&[Kw::USING, Kw::TYPE]) {
             options.push(self.index_using()?);
         }
-        let (parts, without_overlaps) = self.index_parts()?;
+        let (parts, without_overlaps) = self.index_parts_of(kind)?;
         while let Some(option) = self.index_option()? {
             options.push(option);
         }
@@ -199,6 +200,17 @@ impl<'a> Parser<'a> {
         let method = Ident(self.token_text());
         self.one_of(&[Kw::BTREE, Kw::HASH, Kw::RTREE])?;
         Ok(IndexOption::Using(method))
+    }
+
+    pub(super) fn index_parts_of(&mut self, kind: IndexKind) -> R<(&'a [IndexPart<'a>], Option<Ident<'a>>)> {
+        if kind != IndexKind::Spatial {
+            return self.index_parts();
+        }
+        self.expect(b'(')?;
+        let column = self.ident()?;
+        self.expect(b')')?;
+        let part = IndexPart { column, length: None, descending: false };
+        Ok((self.arena.alloc_slice_copy(&[part]), None))
     }
 
     /// `(column [(length)] [ASC | DESC], ... [, period WITHOUT OVERLAPS])`
@@ -350,14 +362,18 @@ impl<'a> Parser<'a> {
             Kw::CHECKSUM | Kw::TABLE_CHECKSUM => O::Checksum,
             Kw::DELAY_KEY_WRITE => O::DelayKeyWrite,
             Kw::PAGE_CHECKSUM => O::PageChecksum,
-            Kw::TRANSACTIONAL => O::Transactional,
             Kw::SEQUENCE => O::Sequence,
-            Kw::PACK_KEYS | Kw::STATS_PERSISTENT | Kw::STATS_AUTO_RECALC | Kw::STATS_SAMPLE_PAGES => {
+            Kw::TRANSACTIONAL
+            | Kw::PACK_KEYS
+            | Kw::STATS_PERSISTENT
+            | Kw::STATS_AUTO_RECALC
+            | Kw::STATS_SAMPLE_PAGES => {
                 self.bump();
                 self.eat_equals();
                 let value = if self.eat_kw(Kw::DEFAULT) { None } else { Some(self.number()?) };
                 return Ok(Some(match kw {
                     Kw::PACK_KEYS => O::PackKeys(value),
+                    Kw::TRANSACTIONAL => O::Transactional(value),
                     Kw::STATS_PERSISTENT => O::StatsPersistent(value),
                     Kw::STATS_AUTO_RECALC => O::StatsAutoRecalc(value),
                     _ => O::StatsSamplePages(value),
@@ -385,7 +401,10 @@ impl<'a> Parser<'a> {
         {
             self.bump();
             self.eat_equals();
-        } else if self.is_ident() && self.peek().tok == Tok::Char(b'=') && kw != Kw::ALGORITHM {
+        } else if self.is_ident()
+            && self.peek().tok == Tok::Char(b'=')
+            && !matches!(kw, Kw::ALGORITHM | Kw::TYPE)
+        {
             return Ok(Some(O::Other(self.engine_attribute()?)));
         }
         Ok(Some(match kw {
