@@ -44,7 +44,7 @@ pub(super) fn column(
     let name = c.name.text().into_owned();
     check_name(&name, SqlError::IncorrectColumnName)?;
     let collate = c.attributes.iter().rev().find_map(|a| match a {
-        A::Collate(name) => Some(name.text().into_owned()),
+        A::Collate(ast::DefaultOr::Name(name)) => Some(name.text().into_owned()),
         _ => None,
     });
     let declared = declared(&name, &c.data_type, table, collate.as_deref())?;
