@@ -1,4 +1,4 @@
-//! Sparse index of frame starts: where a scan may begin. One entry for every [`SPACING`] bytes of log.
+//! Sparse index of frame starts: where a scan may begin. One entry for every [`SPACING`] bytes of log and each segment's start.
 
 use std::collections::VecDeque;
 
@@ -17,10 +17,15 @@ pub(crate) struct FrameIndex {
 
 impl FrameIndex {
     pub(crate) fn push(&mut self, start: FrameStart) {
-        let sparse = self.starts.back().is_none_or(|last| start.lsn - last.lsn >= SPACING);
-        if sparse {
+        if self.starts.back().is_none_or(|last| start.lsn - last.lsn >= SPACING) {
             self.starts.push_back(start);
         }
+        self.pending = start;
+    }
+
+    /// A segment's first frame is always an entry: what comes before may go.
+    pub(crate) fn push_first(&mut self, start: FrameStart) {
+        self.starts.push_back(start);
         self.pending = start;
     }
 

@@ -86,7 +86,7 @@ impl Log {
         let pending = tail.pending.lsn.0;
         let first = tail.segments[0].start.0;
         let mut index = tail.index;
-        index.push(tail.pending);
+        index.push_first(tail.pending);
         Arc::new(Self {
             ring: Ring::new(config.ring_size),
             reserved: Padded(AtomicU64::new(pending + FRAME_HEADER_SIZE as u64)),

@@ -266,10 +266,10 @@ impl Scan<'_> {
                     window = Window::new(segment)?;
                     let lsn = at.lsn + SEGMENT_HEADER_SIZE as u64;
                     at = FrameStart { lsn, previous_crc: next.header_crc };
+                    self.index.push_first(at);
                 }
                 _ => {
                     self.refuse_if_durable(segment, at, later, &mut window, failure)?;
-                    self.index.push(at);
                     return Ok((at, number));
                 }
             }

@@ -89,6 +89,7 @@ impl Log {
             if let Some(next) = next {
                 return self.switch(writer, next, end);
             }
+            lock(&self.index).push(writer.pending);
         }
         if matches!(want, Want::Durable(_)) {
             self.sync(writer)?;
@@ -158,7 +159,6 @@ impl Log {
         add(&self.counters.writes, 1);
         add(&self.counters.bytes_written, end - from);
         writer.unwritten = end;
-        lock(&self.index).push(writer.pending);
         self.written.0.store(end, Ordering::Release);
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Log {
         let pending =
             FrameStart { lsn: Lsn(end + SEGMENT_HEADER_SIZE as u64), previous_crc: header_crc(&encoded) };
         let segment = Arc::new(next.started(header.start_lsn, header.created));
-        lock(&self.index).push(pending);
+        lock(&self.index).push_first(pending);
         {
             let mut segments = self.segments.write().unwrap_or_else(std::sync::PoisonError::into_inner);
             segments.push(Arc::clone(&segment));

@@ -214,6 +214,51 @@ fn frame_starts_lead_a_scan_to_every_record() {
 }
 
 #[test]
+fn a_scan_can_begin_right_behind_a_segment_that_is_gone() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    commit(&log, &[1; 100_000 / 8]);
+    let from = log.rotate().map(|_| log.reserved_lsn()).unwrap();
+    let start = log.frame_start_before(from);
+    let kept = commit(&log, b"kept").start;
+    assert_eq!(log.frame_start_before(kept), start);
+    log.retain_from(start.lsn);
+    assert_eq!(log.segments().len(), 1);
+    drop(log);
+    let mut seen = Vec::new();
+    let mut visit = |lsn: Lsn, _: &[u8]| {
+        seen.push(lsn);
+        Ok(())
+    };
+    let log = Log::open(disk.clone(), config(), start, Lsn(0), &mut visit).unwrap();
+    // The same holds for the segment that a start begins.
+    let start = log.frame_start_before(log.reserved_lsn());
+    log.retain_from(start.lsn);
+    drop(log);
+    Log::open(disk, config(), start, Lsn(0), &mut |_, _| panic!("nothing is there")).unwrap();
+    assert_eq!(seen, [kept]);
+}
+
+#[test]
+fn every_indexed_frame_start_can_be_scanned_from_when_all_before_is_gone() {
+    let disk = MemDisk::new();
+    let small = LogConfig { ring_size: 1 << 20, segment_size: 150_000, ..config() };
+    let log = Log::create(disk.clone(), small.clone()).unwrap();
+    let lsns: Vec<_> = (0..60).map(|_| commit(&log, &[9; 10_000]).start).collect();
+    let starts: Vec<_> = lsns.iter().map(|lsn| log.frame_start_before(*lsn + 1)).collect();
+    for (i, start) in starts.iter().enumerate() {
+        log.retain_from(start.lsn);
+        let mut last = Lsn(0);
+        let mut visit = |lsn: Lsn, _: &[u8]| {
+            last = lsn;
+            Ok(())
+        };
+        Log::open(disk.crash(1), small.clone(), *start, Lsn(0), &mut visit).unwrap();
+        assert_eq!(Some(&last), lsns.last(), "from the start before record {i}");
+    }
+}
+
+#[test]
 fn many_threads_commit_in_few_syncs() {
     let disk = MemDisk::new();
     let log = Log::create(disk.clone(), LogConfig { ring_size: 1 << 20, ..config() }).unwrap();

@@ -31,11 +31,12 @@ mod tests;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
-use base::{IndexId, Lsn, SpaceId, TableId};
+use base::{Corruption, IndexId, Lsn, SpaceId, TableId, TrxId};
 use env::{Clock, Disk};
 use log::Log;
-use log_format::record::{GtidState, NextIds};
+use log_format::record::{ActiveTrx, GtidState, NextIds, TrxState};
 
 pub use config::{
     DICTIONARY_INDEX, DICTIONARY_ROOT, DICTIONARY_SPACE, EngineConfig, FIRST_USER_ID, Shutdown, StartReport,
@@ -43,15 +44,19 @@ pub use config::{
 pub use error::EngineError;
 
 use crate::checkpoint::{Checkpointer, Facts};
+use crate::kernel::{Kernel, PurgeQueue};
 use crate::mtr::Store;
 use crate::pool::BufferPool;
+use crate::purge::Purge;
+use crate::recovery::{Committed, Recovered};
 use crate::table::{Table, TableSource, TableSpec};
+use crate::trx::{CommittedTrx, Trx, TrxOptions};
 use background::Background;
 use ground::Ground;
 
 /// One open data directory.
 pub struct Engine {
-    store: Store,
+    kernel: Arc<Kernel>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     server_uuid: [u8; 16],
@@ -62,6 +67,9 @@ pub struct Engine {
     next_space: AtomicU32,
     /// Open tables, for rollback and purge before the caller has a source of its own.
     tables: RwLock<hashbrown::HashMap<TableId, Arc<Table>>>,
+    /// What `start` takes up: transactions without an outcome, and the commits that purge has not seen.
+    unfinished: Mutex<Option<(Losers, PurgeQueue)>>,
+    purge: Mutex<Option<Purge>>,
     background: Mutex<Option<Background>>,
     hooks: Hooks,
     /// Holds the directory for this process.
@@ -88,17 +96,14 @@ impl Engine {
     }
 
     fn assemble(config: EngineConfig, clock: Arc<dyn Clock>, ground: Ground) -> Result<Self, EngineError> {
-        let Ground { log, pool, control, report, directory } = ground;
-        if let Some(loser) = report.recovered.losers.first() {
-            return Err(EngineError::Directory(format!(
-                "transaction {} has no outcome in the log, and this build cannot roll back at start",
-                loser.id
-            )));
-        }
+        let Ground { log, pool, control, mut report, directory } = ground;
         let next = report.recovered.next;
+        let store = Store::new(Arc::clone(&pool), Arc::clone(&log));
+        let (kernel, queue) = Kernel::new(store, Arc::clone(&clock), next.trx.max(TrxId(1)));
+        let losers = adopt(&kernel, &mut report.recovered)?;
         Ok(Self {
             server_uuid: control.current().server_uuid,
-            store: Store::new(Arc::clone(&pool), Arc::clone(&log)),
+            kernel,
             clock,
             config,
             checkpointer: Checkpointer::new(log, pool, control),
@@ -106,6 +111,8 @@ impl Engine {
             next_index: AtomicU64::new(next.index.0.max(FIRST_USER_ID)),
             next_space: AtomicU32::new(next.space.0.max(1)),
             tables: RwLock::default(),
+            unfinished: Mutex::new(Some((losers, queue))),
+            purge: Mutex::new(None),
             background: Mutex::new(None),
             hooks: Hooks::default(),
             report,
@@ -113,14 +120,17 @@ impl Engine {
         })
     }
 
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.kernel.store
     }
     pub fn log(&self) -> &Arc<Log> {
-        &self.store.log
+        &self.kernel.store.log
     }
     pub fn pool(&self) -> &Arc<BufferPool> {
-        &self.store.pool
+        &self.kernel.store.pool
     }
     pub fn config(&self) -> &EngineConfig {
         &self.config
@@ -133,6 +143,11 @@ impl Engine {
     }
     pub fn report(&self) -> &StartReport {
         &self.report
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self, options: TrxOptions) -> Trx {
+        self.kernel.begin(options)
     }
 
     /// Runtime state of a table; the same as long as it is open.
@@ -188,16 +203,19 @@ impl Engine {
     }
 
     fn facts(&self) -> Facts {
-        let position = self.log().reserved_lsn();
+        let state = TrxState::Active;
+        let active = self.kernel.trxs.active_transactions();
+        let active = active.into_iter().map(|t| ActiveTrx { trx: t.id, first: t.first, last: t.last, state });
+        let needed = self.kernel.needed_log();
         Facts {
-            active: Vec::new(),
+            active: active.collect(),
             next: NextIds {
-                trx: self.report.recovered.next.trx,
+                trx: self.kernel.trxs.table().next_id(),
                 table: TableId(self.next_table.load(Ordering::Relaxed)),
                 index: IndexId(self.next_index.load(Ordering::Relaxed)),
                 space: SpaceId(self.next_space.load(Ordering::Relaxed)),
             },
-            purge_position: position,
+            purge_position: self.kernel.purge_position(),
             gtids: match self.hooks.gtids.get() {
                 Some(source) => source(),
                 None => GtidState { gtids: self.report.recovered.gtids.clone() },
@@ -206,13 +224,22 @@ impl Engine {
                 Some(source) => source(),
                 None => self.report.recovered.extension.clone(),
             },
-            needed_log: self.hooks.keep_log.get().map_or(position, |keeper| keeper()),
+            needed_log: self.hooks.keep_log.get().map_or(needed, |keeper| keeper().min(needed)),
         }
     }
 
     /// Begins the background work: rollback of losers, purge, page cleaner, checkpoints, the log's tick.
     pub fn start(self: &Arc<Self>, source: Arc<dyn TableSource>) -> Result<(), EngineError> {
         background::start(self, source)
+    }
+
+    /// One round of purge, at most so many transactions; returns how many it was. The purge thread calls it.
+    pub fn purge_some(&self, transactions_max: usize) -> Result<usize, EngineError> {
+        let mut purge = self.purge.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *purge {
+            Some(purge) => Ok(purge.run(transactions_max).map_err(EngineError::Row)?.transactions),
+            None => Ok(0),
+        }
     }
 
     /// What went wrong in background threads since the last call, for the server's error log.
@@ -222,16 +249,30 @@ impl Engine {
 
     /// Stops. No transaction may run; those that do are losers of the next start.
     pub fn shutdown(&self, how: Shutdown) -> Result<(), EngineError> {
+        if how == Shutdown::Slow {
+            self.wait_for_purge();
+        }
         let background = self.background().take();
         if let Some(background) = background {
             background.stop(|| self.log().wake());
         }
+        // Its table source may hold this engine.
+        drop(self.purge.lock().unwrap_or_else(PoisonError::into_inner).take());
         if how != Shutdown::LogOnly {
             self.pool().flush_all()?;
-            self.checkpointer.take(&|| self.facts(), true)?;
+            let idle = self.kernel.trxs.active_transactions().is_empty();
+            self.checkpointer.take(&|| self.facts(), idle)?;
         }
         self.log().shutdown()?;
         Ok(())
+    }
+
+    /// Waits until purge has come to what was committed when this was called, or cannot go on.
+    fn wait_for_purge(&self) {
+        let until = self.log().durable_lsn();
+        while self.background().is_some() && self.kernel.purge_position() < until && !self.is_stopped() {
+            self.clock.sleep(Duration::from_millis(10));
+        }
     }
 
     fn background(&self) -> MutexGuard<'_, Option<Background>> {
@@ -250,6 +291,44 @@ impl TableSource for Engine {
     }
     fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.values().find(|t| t.spec().indexes.iter().any(|i| i.id == id)).cloned()
+        tables.values().find(|table| table.spec().indexes.iter().any(|index| index.id == id)).cloned()
     }
+}
+
+/// Transactions that were undecided at the crash. Those that are not rolled back before the engine goes are left to the next start.
+struct Losers(Vec<Trx>);
+
+impl Losers {
+    /// Rolls them back one by one; the first error stops, and leaves that one locked.
+    fn roll_back(mut self, tables: &dyn TableSource) -> Result<(), EngineError> {
+        while let Some(trx) = self.0.pop() {
+            trx.rollback_with(tables).map_err(EngineError::Row)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Losers {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(Trx::abandon);
+    }
+}
+
+/// Hands what the scan found to the transaction system; returns the transactions that have to be rolled back.
+fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> Result<Losers, EngineError> {
+    kernel.set_purge_position(recovered.purge_position);
+    if let Some(prepared) = recovered.losers.iter().find(|loser| loser.prepared.is_some()) {
+        let place = format_args!("log record at {}", prepared.last).to_string();
+        return Err(Corruption::new(place, "transaction state", "not prepared", "XA PREPARE").into());
+    }
+    let losers =
+        recovered.losers.iter().map(|loser| kernel.adopt(loser.id, loser.first, loser.last)).collect();
+    for done in std::mem::take(&mut recovered.committed) {
+        let Committed { id, commit, first, last } = done;
+        // Whether it left garbage is not known any more: purge finds out.
+        kernel.adopt_committed(CommittedTrx { commit, id, first, last, leaves_garbage: true });
+    }
+    // There are no snapshots yet: everything that has committed is visible to all.
+    kernel.trxs.advance();
+    Ok(Losers(losers))
 }

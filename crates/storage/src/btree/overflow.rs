@@ -116,17 +116,23 @@ pub fn read_logged_chunk(log: &Log, lsn: Lsn, out: &mut Vec<u8>) -> StoreResult<
 }
 
 /// Gives back all pages of a value that no row version refers to any more (purge); one record for each page, last to first, so
-/// that a purge that is repeated after a crash finds those that are left.
+/// that a purge that is repeated after a crash finds those that are left. It asks the pages alone: the chunks' records may be
+/// older than the log, and behind the first page that holds something else everything has been given back before.
 pub fn free_value(store: &Store, space: SpaceId, value: OverflowRef) -> StoreResult<()> {
     let (mut pages, mut page, mut lsn) = (Vec::new(), value.page, value.lsn);
     while !lsn.is_none() {
-        pages.push((page, lsn));
-        (page, lsn) = read_chunk(store, PageId::new(space, page), lsn, &mut Vec::new())?;
-    }
-    for (page, lsn) in pages.into_iter().rev() {
         let id = PageId::new(space, page);
-        let holds = header::page_lsn(&*store.pool.read(id, AccessHint::Normal)?) == lsn;
-        if holds && super::is_allocated(store, id)? {
+        let held = match store.pool.read(id, AccessHint::Normal) {
+            Ok(held) if header::page_lsn(&held) == lsn => held,
+            Ok(_) | Err(PoolError::Missing(_)) => break,
+            Err(error) => return Err(error.into()),
+        };
+        pages.push(id);
+        let view = OverflowView::new(&held)?;
+        (page, lsn) = (view.next, view.next_lsn);
+    }
+    for id in pages.into_iter().rev() {
+        if super::is_allocated(store, id)? {
             super::free_page(store, id)?;
         }
     }

@@ -1,4 +1,4 @@
-//! The engine's threads: the log's tick, checkpoints, the page cleaner.
+//! The engine's threads: the log's tick, checkpoints, the page cleaner, purge, and at start the rollback of losers.
 //!
 //! A thread that meets an error notes it and goes on; when the log has failed everything else fails by itself, and the server
 //! sees it and stops (L7).
@@ -10,9 +10,15 @@ use env::thread::{JoinHandle, SMALL_STACK};
 
 use crate::Cleaner;
 use crate::engine::{Engine, EngineError};
+use crate::purge::Purge;
 use crate::table::TableSource;
 
 const TICK: Duration = Duration::from_secs(1);
+
+/// Transactions that purge works through between two looks at whether it should stop.
+const PURGE_BATCH: usize = 1000;
+/// How long purge sleeps when it has nothing to do.
+const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// The running threads; dropping this ends them.
 pub(super) struct Background {
@@ -46,12 +52,15 @@ impl Shared {
     }
 }
 
-pub(super) fn start(engine: &Arc<Engine>, _source: Arc<dyn TableSource>) -> Result<(), EngineError> {
-    let mut background = engine.background();
-    assert!(background.is_none(), "an engine is started once");
+pub(super) fn start(engine: &Arc<Engine>, source: Arc<dyn TableSource>) -> Result<(), EngineError> {
+    let unfinished = engine.unfinished.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some((losers, queue)) = unfinished else { panic!("an engine is started once") };
+    let purge = Purge::new(Arc::clone(engine.kernel()), Arc::clone(&source), queue);
+    *engine.purge.lock().unwrap_or_else(PoisonError::into_inner) = Some(purge);
     if !engine.config().background {
-        return Ok(());
+        return losers.roll_back(&*source);
     }
+    let mut background = engine.background();
     let shared = Arc::new(Shared::default());
     let mut started = Background { shared: Arc::clone(&shared), threads: Vec::new(), cleaner: None };
     started.spawn("log-tick", engine, |engine, shared| {
@@ -65,6 +74,24 @@ pub(super) fn start(engine: &Arc<Engine>, _source: Arc<dyn TableSource>) -> Resu
             if let Err(e) = engine.checkpoint_if_due() {
                 shared.note(format!("checkpoint: {e}"));
             }
+        }
+    })?;
+    started.spawn("rollback", engine, move |_, shared| {
+        if let Err(e) = losers.roll_back(&*source) {
+            shared.note(format!("rollback of a transaction that the crash had left: {e}"));
+        }
+    })?;
+    started.spawn("purge", engine, |engine, shared| {
+        let mut pause = Duration::ZERO;
+        while !shared.pause(pause) {
+            pause = match engine.purge_some(PURGE_BATCH) {
+                Ok(0) => PURGE_PAUSE,
+                Ok(_) => Duration::ZERO,
+                Err(e) => {
+                    shared.note(format!("purge: {e}"));
+                    TICK
+                }
+            };
         }
     })?;
     started.cleaner = Some(Cleaner::start(Arc::clone(engine.pool())).map_err(thread_error)?);

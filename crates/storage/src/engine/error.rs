@@ -9,6 +9,7 @@ use log::{LogError, LogFailed, LogReadError};
 use crate::engine::control::ControlError;
 use crate::mtr::StoreError;
 use crate::pool::PoolError;
+use crate::row::RowError;
 
 #[derive(Debug)]
 pub enum EngineError {
@@ -19,6 +20,8 @@ pub enum EngineError {
     LogRead(LogReadError),
     Pool(PoolError),
     Corrupt(Corruption),
+    /// Rollback or purge could not change a row.
+    Row(RowError),
     /// The data directory is not one of ours, or not in a state to start from; says what to do.
     Directory(String),
 }
@@ -33,6 +36,7 @@ impl fmt::Display for EngineError {
             Self::LogRead(e) => e.fmt(f),
             Self::Pool(e) => e.fmt(f),
             Self::Corrupt(e) => e.fmt(f),
+            Self::Row(e) => e.fmt(f),
             Self::Directory(e) => f.write_str(e),
         }
     }

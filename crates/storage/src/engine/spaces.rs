@@ -17,20 +17,20 @@ impl Engine {
     pub fn create_space(&self) -> Result<SpaceId, EngineError> {
         let space = SpaceId(self.next_space.fetch_add(1, Ordering::Relaxed));
         self.pool().create_space(space)?;
-        btree::create_space(&self.store, space)?;
+        btree::create_space(&self.kernel.store, space)?;
         Ok(space)
     }
 
     /// Makes an empty tree: what its `IndexSpec` needs.
     pub fn create_tree(&self, space: SpaceId, kind: TreeKind) -> Result<(IndexId, PageNo), EngineError> {
         let index = self.new_index_id();
-        let tree = Tree::create(&self.store, space, index, kind)?;
+        let tree = Tree::create(&self.kernel.store, space, index, kind)?;
         Ok((index, tree.root()))
     }
 
     /// Removes a space with everything in it. The commit that made it unreachable is durable, and nobody uses it any more.
     pub fn drop_space(&self, space: SpaceId) -> Result<(), EngineError> {
-        self.store.hints.forget(space);
+        self.kernel.store.hints.forget(space);
         Ok(self.pool().drop_space(space)?)
     }
 

@@ -14,6 +14,7 @@ use log_format::record::{Record, row_flags};
 use page_format::{LeafRecord, record_flags};
 
 use super::RowError;
+use super::undo::is_purged;
 use crate::kernel::Kernel;
 
 /// One version, with its stored body beside it.
@@ -73,7 +74,7 @@ pub(crate) fn step_back(
                     body.extend_from_slice(old);
                 }
                 // Who looks at this version sees that it is deleted, and looks no further.
-                None if over.version.roll.is_none() => body.clear(),
+                None if over.version.roll.is_none() || is_purged(kernel, over.version.trx) => body.clear(),
                 None => body_of_delete(kernel, over.version.roll, body)?,
             }
             (over.version, record_flags::DELETED | overflow_before(insert.flags), key)

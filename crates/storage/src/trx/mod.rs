@@ -352,6 +352,12 @@ impl Trx {
         Ok(())
     }
 
+    /// Lets go of the handle and leaves the transaction undecided, its rows locked: recovery takes it up at the next start.
+    pub(crate) fn abandon(mut self) {
+        self.state.ended = true;
+        self.state.released = true;
+    }
+
     fn release_slot(&mut self) {
         if std::mem::replace(&mut self.state.released, true) {
             return;

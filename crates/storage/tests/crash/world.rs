@@ -1,0 +1,229 @@
+//! An engine with two tables on a simulated disk, driven by hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{IndexId, TableId};
+use charset::Collation;
+use env::{Clock, ManualClock, SimDisk};
+use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_row, key};
+use storage::btree::TreeKind;
+use storage::engine::{Engine, EngineConfig, EngineError};
+use storage::pool::PoolConfig;
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
+use storage::table::{IndexSpec, Table, TableSource, TableSpec};
+use storage::trx::{Isolation, Trx, TrxOptions};
+use types::Value;
+
+use crate::model::{History, Row, State, TABLES};
+
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+pub(crate) struct World {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) tables: Vec<Arc<Table>>,
+}
+
+/// The dictionary's part for rollback and purge.
+struct Tables(Vec<Arc<Table>>);
+
+impl TableSource for Tables {
+    fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.0.iter().find(|table| table.spec().id == id).cloned()
+    }
+    fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
+        let has_index = |table: &&Arc<Table>| table.spec().indexes.iter().any(|index| index.id == id);
+        self.0.iter().find(has_index).cloned()
+    }
+}
+
+pub(crate) fn config(seed: u64) -> EngineConfig {
+    // Some worlds fit their pool, others live from evictions.
+    let frames = if seed.is_multiple_of(2) { 24 } else { 128 };
+    let pool = PoolConfig {
+        free_frame_timeout: Duration::from_millis(50),
+        doublewrite: true,
+        ..PoolConfig::with_frames(frames)
+    };
+    EngineConfig {
+        log_ring_size: 256 << 10,
+        log_segment_size: 128 << 10,
+        checkpoint_age: 512 << 10,
+        pool,
+        background: false,
+        ..EngineConfig::with_frames(frames)
+    }
+}
+
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(ManualClock::new(Duration::from_secs(1_800_000_000)))
+}
+
+impl World {
+    pub(crate) fn open(sim: &SimDisk, seed: u64) -> Outcome<Self> {
+        let engine = Engine::open(config(seed), sim.disk(), clock())?;
+        engine.store().set_reexecute(true);
+        Ok(Self { engine, tables: Vec::new() })
+    }
+
+    /// Makes the tables; they count once this is durable.
+    pub(crate) fn create_tables(&mut self, history: &mut History) -> Outcome<()> {
+        let mut specs = Vec::new();
+        for _ in 0..TABLES {
+            specs.push(new_table(&self.engine)?);
+        }
+        self.engine.log().wait_durable(self.engine.log().ready_lsn())?;
+        history.specs = specs;
+        self.open_tables(history);
+        Ok(())
+    }
+
+    pub(crate) fn open_tables(&mut self, history: &History) {
+        self.tables = history.specs.iter().map(|spec| self.engine.open_table(spec.clone())).collect();
+    }
+
+    /// Rolls back what the crash had left.
+    pub(crate) fn start(&self, history: &History) -> Outcome<()> {
+        let tables = history.specs.iter().map(|spec| self.engine.open_table(spec.clone())).collect();
+        Ok(self.engine.start(Arc::new(Tables(tables)))?)
+    }
+
+    pub(crate) fn begin(&self) -> Trx {
+        let isolation = Isolation::ReadCommitted;
+        self.engine.begin(TrxOptions {
+            isolation,
+            lock_wait_timeout: Duration::ZERO,
+            ..TrxOptions::default()
+        })
+    }
+
+    /// Which state of the history the tables show, in every index; `None` when there are no tables yet.
+    pub(crate) fn check(&self, history: &History, context: &str) -> Option<usize> {
+        if history.specs.is_empty() {
+            return None;
+        }
+        let tables: Vec<_> = history.specs.iter().map(|spec| Table::new(spec.clone())).collect();
+        let state: State = std::array::from_fn(|at| self.rows(&tables[at], 0, context));
+        for (at, table) in tables.iter().enumerate() {
+            let by_number = self.rows(table, 1, context);
+            assert_eq!(by_number, state[at], "{context}: the indexes of table {at} disagree");
+        }
+        let from = history.acknowledged;
+        let found = history.states[from..].iter().rposition(|candidate| *candidate == state);
+        Some(found.map(|at| from + at).unwrap_or_else(|| describe(history, &state, context)))
+    }
+
+    pub(crate) fn rows(&self, table: &Arc<Table>, index: usize, context: &str) -> BTreeMap<i64, Row> {
+        let mut trx = self.begin();
+        let mut scan = trx.scan(table, index, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+        let (mut row, mut rows) = (RowBuf::new(), BTreeMap::new());
+        while scan
+            .next(&mut trx, &mut row)
+            .unwrap_or_else(|e| panic!("{context}: scan of index {index}: {e}"))
+        {
+            let (id, row) = decode(table, &row);
+            assert_eq!(rows.insert(id, row), None, "{context}: row {id} twice in index {index}");
+        }
+        rows
+    }
+
+    /// Purges everything: then the trees hold the live rows and nothing else.
+    pub(crate) fn check_purged(&self, history: &History, context: &str) {
+        self.engine.log().wait_durable(self.engine.log().ready_lsn()).unwrap();
+        while self.engine.purge_some(1000).unwrap_or_else(|e| panic!("{context}: purge: {e}")) > 0 {}
+        for (at, spec) in history.specs.iter().enumerate() {
+            let table = Table::new(spec.clone());
+            for index in 0..spec.indexes.len() {
+                let mut records = 0;
+                let mut visit = |_: &page_format::LeafRecord<'_>| {
+                    records += 1;
+                    Ok(())
+                };
+                let checked = table.tree(index).check_with(self.engine.store(), &mut visit);
+                checked.unwrap_or_else(|e| panic!("{context}: table {at}, index {index}: {e}"));
+                let rows = history.newest()[at].len();
+                assert_eq!(records, rows, "{context}: table {at}, index {index} holds garbage or lacks rows");
+            }
+        }
+    }
+}
+
+/// Says where the tables differ from the closest states.
+fn describe(history: &History, state: &State, context: &str) -> usize {
+    let earlier = history.states.iter().position(|candidate| candidate == state);
+    let newest = history.newest();
+    let mut differences = Vec::new();
+    for table in 0..TABLES {
+        let ids = state[table].keys().chain(newest[table].keys());
+        differences
+            .extend(ids.filter(|id| state[table].get(id) != newest[table].get(id)).map(|id| (table, *id)));
+    }
+    differences.sort_unstable();
+    differences.dedup();
+    panic!(
+        "{context}: the rows are those of no state from {} to {} (an earlier one: {earlier:?}); against the newest differ {:?}",
+        history.acknowledged,
+        history.states.len() - 1,
+        differences
+    )
+}
+
+fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
+    let space = engine.create_space()?;
+    let column = |ty, nullable| Column { ty, nullable };
+    let columns = vec![
+        column(ColumnType::int(IntSize::Int, false), false),
+        column(ColumnType::int(IntSize::Int, false), true),
+        column(ColumnType::varchar(2000, Collation::BINARY), false),
+        column(ColumnType::Blob { length_bytes: 4, collation: Collation::BINARY }, false),
+    ];
+    let mut indexes = Vec::new();
+    for (at, kind) in [TreeKind::Clustered, TreeKind::Secondary].into_iter().enumerate() {
+        let (id, root) = engine.create_tree(space, kind)?;
+        let parts = vec![KeyPart::ascending(at)];
+        indexes.push(IndexSpec { id, root, unique: at == 0, parts, name: format!("index{at}") });
+    }
+    Ok(TableSpec {
+        id: engine.new_table_id(),
+        version: 1,
+        space,
+        layout: Arc::new(RowLayout::new(columns)),
+        indexes,
+        auto_increment: None,
+        name: format!("test.t{space}"),
+    })
+}
+
+pub(crate) fn encode(table: &Table, id: i64, row: &Row) -> Vec<u8> {
+    let number = row.number.map_or(Value::Null, Value::Int);
+    let bytes = |bytes: &[u8]| Value::str(bytes, Collation::BINARY);
+    let mut out = Vec::new();
+    let values = [Value::Int(id), number, bytes(&row.word), bytes(&row.long)];
+    encode_row(&table.spec().layout, &values, &mut out).expect("the row fits its columns");
+    out
+}
+
+pub(crate) fn key_of(table: &Table, id: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let values = [Value::Int(id)];
+    key::encode_values(&table.spec().layout, &table.spec().indexes[0].parts, &values, &mut out)
+        .expect("an int is a key");
+    out
+}
+
+fn decode(table: &Table, row: &RowBuf) -> (i64, Row) {
+    let mut values = Vec::new();
+    let view = RowView::new(&table.spec().layout, &row.body).expect("a whole row");
+    view.values(&mut values).expect("whole values");
+    let bytes = |value: &Value| match value {
+        Value::Str(text) => text.bytes().to_vec(),
+        other => panic!("not a string: {other:?}"),
+    };
+    let number = match values[1] {
+        Value::Int(number) => Some(number),
+        _ => None,
+    };
+    let Value::Int(id) = values[0] else { panic!("id {:?}", values[0]) };
+    (id, Row { number, word: bytes(&values[2]), long: bytes(&values[3]) })
+}
