@@ -223,12 +223,24 @@ impl Collation {
                 let space = pad.then(|| u32::from(table[0x20]));
                 weigh::compare(bytes(a, table), bytes(b, table), space)
             }
-            Weights::General => weigh::compare(general(a), general(b), pad.then_some(0x20)),
+            Weights::General => match weigh::compare_ascii(a, b, &tables::GENERAL.ascii) {
+                Ok(order) => order,
+                Err(at) => weigh::compare(general(&a[at..]), general(&b[at..]), pad.then_some(0x20)),
+            },
+            Weights::Uca { version, accents: false, case: false } => {
+                let table = version.primary();
+                match weigh::compare_ascii(a, b, &table.ascii) {
+                    Ok(order) => order,
+                    Err(at) => compare_level(&a[at..], &b[at..], table, true, pad),
+                }
+            }
             Weights::Uca { accents, case, version } => {
+                if a == b {
+                    return Ordering::Equal;
+                }
                 for table in levels(version, accents, case) {
                     let first = std::ptr::eq(table, version.primary());
-                    let space = level_space(table, pad || !first);
-                    match weigh::compare(Uca::new(a, table, first), Uca::new(b, table, first), space) {
+                    match compare_level(a, b, table, first, pad || !first) {
                         Ordering::Equal => {}
                         unequal => return unequal,
                     }
@@ -264,6 +276,7 @@ impl Collation {
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         let info = self.info();
         let pad = info.pad == SpacePad::Pad;
+        out.reserve(text.len() * 2 + 4);
         match info.weights {
             Weights::Code => weigh::key(Raw(text.iter()), pad.then_some(0x20), out),
             Weights::Bytes(table) => {
@@ -309,7 +322,7 @@ impl Collation {
         if self.is_binary() {
             return state.write(text);
         }
-        let mut key = Vec::with_capacity(text.len() * 2 + 4);
+        let mut key = Vec::with_capacity(text.len() * 3 + 4);
         self.sort_key(text, &mut key);
         state.write(&key);
     }
@@ -379,6 +392,10 @@ fn bytes<'a>(text: &'a [u8], table: &'static [u8; 256]) -> Bytes<'a> {
 
 fn general(text: &[u8]) -> General<'_> {
     General { text, at: 0, table: &tables::GENERAL }
+}
+
+fn compare_level(a: &[u8], b: &[u8], table: &'static Table, first: bool, pad: bool) -> Ordering {
+    weigh::compare(Uca::new(a, table, first), Uca::new(b, table, first), level_space(table, pad))
 }
 
 /// What a level's shorter stream goes on with. Accents and case are padded in NO PAD collations too, as observed: under

@@ -20,6 +20,8 @@ pub(crate) struct Table {
     weights: Box<[u16]>,
     /// The weight of each ASCII character that has exactly one or (0) none.
     pub(crate) ascii: [u16; 128],
+    /// The same, but [`SLOW`] for what has no weight or may start a contraction.
+    pub(crate) plain: [u16; 128],
     /// ASCII characters that may start a contraction.
     pub(crate) ascii_head: [bool; 128],
     pub(crate) space: u16,
@@ -52,6 +54,7 @@ impl Table {
             contractions: (0..contractions).map(contraction).collect(),
             weights: (0..weights).map(|i| u16_at(weights_at + i * 2)).collect(),
             ascii: [SLOW; 128],
+            plain: [SLOW; 128],
             ascii_head: [false; 128],
             space: 0,
         };
@@ -64,6 +67,8 @@ impl Table {
                 _ => SLOW,
             };
             table.ascii_head[at] = table.is_head(code);
+            table.plain[at] =
+                if table.ascii_head[at] || table.ascii[at] == 0 { SLOW } else { table.ascii[at] };
         }
         table.space = table.ascii[0x20];
         table

@@ -91,6 +91,18 @@ impl<'a> Uca<'a> {
         Self { text, at: 0, table, rest: &[], implicit: None, primary }
     }
 
+    /// An ASCII character of one weight that begins no contraction, the usual case.
+    #[inline]
+    fn plain(&mut self) -> Option<u32> {
+        let first = usize::from(*self.text.get(self.at)?);
+        let weight = *self.table.plain.get(first)?;
+        if weight == SLOW || !self.rest.is_empty() || self.implicit.is_some() {
+            return None;
+        }
+        self.at += 1;
+        Some(u32::from(weight))
+    }
+
     #[cold]
     fn pending(&mut self) -> u32 {
         if let Some((weight, rest)) = self.rest.split_first() {
@@ -137,6 +149,9 @@ impl<'a> Uca<'a> {
 impl Weights for Uca<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
+        if let Some(weight) = self.plain() {
+            return Some(weight);
+        }
         if !self.rest.is_empty() || self.implicit.is_some() {
             return Some(self.pending());
         }
@@ -160,8 +175,35 @@ impl Weights for Uca<'_> {
         }
     }
     fn put(weight: u32, out: &mut Vec<u8>) {
-        put_u16(weight, out);
+        out.extend_from_slice(&(weight as u16).to_be_bytes());
     }
+}
+
+/// Compares the ASCII characters both texts begin with by a table of weights. The order if that decides, else the offset from
+/// which the streams must go on (one character before the first that needs them, since it may begin a contraction).
+#[inline]
+pub(crate) fn compare_ascii(a: &[u8], b: &[u8], ascii: &[u16; 128]) -> Result<Ordering, usize> {
+    let common = a.len().min(b.len());
+    for i in 0..common {
+        let (x, y) = (a[i], b[i]);
+        if x == y && x < 0x80 {
+            continue;
+        }
+        if (x | y) >= 0x80 {
+            return Err(i.saturating_sub(1));
+        }
+        let (v, w) = (ascii[usize::from(x)], ascii[usize::from(y)]);
+        if v == w && v != SLOW {
+            continue;
+        }
+        let special = |weight: u16| weight == SLOW || weight == 0;
+        let next = |text: &[u8]| text.get(i + 1).is_some_and(|n| *n >= 0x80);
+        if special(v) || special(w) || next(a) || next(b) {
+            return Err(i.saturating_sub(1));
+        }
+        return Ok(v.cmp(&w));
+    }
+    if a.len() == b.len() { Ok(Ordering::Equal) } else { Err(common.saturating_sub(1)) }
 }
 
 /// Order-preserving form of a 16-bit weight: UTF-8's bit layout without its exclusions.

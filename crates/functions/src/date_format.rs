@@ -22,6 +22,44 @@ fn pad(v: u64, width: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits);
 }
 
+/// Appends a specifier of the time of day.
+fn clock(c: u8, f: &Fields, out: &mut Vec<u8>) {
+    let twelve = match f.hours % 24 % 12 {
+        0 => 12,
+        h => u64::from(h),
+    };
+    let half = if f.hours % 24 < 12 { &b"AM"[..] } else { b"PM" };
+    match c {
+        b'f' => pad(u64::from(f.micros), 6, out),
+        b'H' => pad(u64::from(f.hours), 2, out),
+        b'k' => write_u64(u64::from(f.hours), out),
+        b'h' | b'I' => pad(twelve, 2, out),
+        b'l' => write_u64(twelve, out),
+        b'i' => pad(u64::from(f.minute), 2, out),
+        b's' | b'S' => pad(u64::from(f.second), 2, out),
+        b'p' => out.extend_from_slice(half),
+        b'r' => {
+            for (i, part) in [twelve, u64::from(f.minute), u64::from(f.second)].into_iter().enumerate() {
+                if i > 0 {
+                    out.push(b':');
+                }
+                pad(part, 2, out);
+            }
+            out.push(b' ');
+            out.extend_from_slice(half);
+        }
+        b'T' => {
+            for (i, part) in [f.hours, u32::from(f.minute), u32::from(f.second)].into_iter().enumerate() {
+                if i > 0 {
+                    out.push(b':');
+                }
+                pad(u64::from(part), 2, out);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Appends one specifier; `None` when the date has not what it needs.
 fn specifier(c: u8, f: &Fields, out: &mut Vec<u8>) -> Option<()> {
     let d = f.date;
@@ -30,11 +68,6 @@ fn specifier(c: u8, f: &Fields, out: &mut Vec<u8>) -> Option<()> {
         day_known()?;
         Some(usize::from(d.weekday()))
     };
-    let twelve = match f.hours % 24 % 12 {
-        0 => 12,
-        h => u64::from(h),
-    };
-    let half = if f.hours % 24 < 12 { &b"AM"[..] } else { b"PM" };
     match c {
         b'M' => out.extend_from_slice(MONTHS.get(usize::from(d.month).checked_sub(1)?)?.as_bytes()),
         b'b' => out.extend_from_slice(&MONTHS.get(usize::from(d.month).checked_sub(1)?)?.as_bytes()[..3]),
@@ -62,32 +95,7 @@ fn specifier(c: u8, f: &Fields, out: &mut Vec<u8>) -> Option<()> {
         b'j' if d.is_zero() => return None,
         b'j' => pad(u64::from(d.day_of_year()), 3, out),
         b'w' => write_u64((weekday()? as u64 + 1) % 7, out),
-        b'f' => pad(u64::from(f.micros), 6, out),
-        b'H' => pad(u64::from(f.hours), 2, out),
-        b'k' => write_u64(u64::from(f.hours), out),
-        b'h' | b'I' => pad(twelve, 2, out),
-        b'l' => write_u64(twelve, out),
-        b'i' => pad(u64::from(f.minute), 2, out),
-        b's' | b'S' => pad(u64::from(f.second), 2, out),
-        b'p' => out.extend_from_slice(half),
-        b'r' => {
-            for (i, part) in [twelve, u64::from(f.minute), u64::from(f.second)].into_iter().enumerate() {
-                if i > 0 {
-                    out.push(b':');
-                }
-                pad(part, 2, out);
-            }
-            out.push(b' ');
-            out.extend_from_slice(half);
-        }
-        b'T' => {
-            for (i, part) in [f.hours, u32::from(f.minute), u32::from(f.second)].into_iter().enumerate() {
-                if i > 0 {
-                    out.push(b':');
-                }
-                pad(u64::from(part), 2, out);
-            }
-        }
+        b'f' | b'H' | b'k' | b'h' | b'I' | b'l' | b'i' | b's' | b'S' | b'p' | b'r' | b'T' => clock(c, f, out),
         b'U' | b'u' => pad(u64::from(week_number(d, u8::from(c == b'u')).1), 2, out),
         b'V' | b'v' => pad(u64::from(week_number(d, if c == b'v' { 3 } else { 2 }).1), 2, out),
         b'X' | b'x' => pad(u64::from(week_number(d, if c == b'x' { 3 } else { 2 }).0), 4, out),

@@ -115,30 +115,7 @@ fn specifier(text: &mut Text<'_>, c: u8, f: &mut Found) -> Option<()> {
             f.day = text.number(2)?;
             text.0 = text.0.get(2..)?;
         }
-        b'h' | b'I' | b'l' => {
-            f.hour = text.number(2)?;
-            f.twelve = true;
-            if !(1..=12).contains(&f.hour) {
-                return None;
-            }
-        }
-        b'H' | b'k' => f.hour = text.number(2)?,
-        b'i' => f.minute = text.number(2)?,
-        b's' | b'S' => f.second = text.number(2)?,
-        b'f' => {
-            let before = text.0.len();
-            let digits = text.number(6)?;
-            f.micros = digits * 10u32.pow(6 - (before - text.0.len()) as u32);
-        }
-        b'p' => {
-            let half = text.0.get(..2)?.to_ascii_uppercase();
-            f.afternoon = Some(match half.as_slice() {
-                b"AM" => false,
-                b"PM" => true,
-                _ => return None,
-            });
-            text.0 = &text.0[2..];
-        }
+        b'h' | b'I' | b'l' | b'H' | b'k' | b'i' | b's' | b'S' | b'f' | b'p' => clock(text, c, f)?,
         b'W' => f.weekday = Some(text.name(&DAYS, false)? + 1),
         b'a' => f.weekday = Some(text.name(&DAYS, true)? + 1),
         b'w' => {
@@ -164,6 +141,38 @@ fn specifier(text: &mut Text<'_>, c: u8, f: &mut Found) -> Option<()> {
         b'.' => skip(text, |b| b.is_ascii_punctuation()),
         b'@' => skip(text, |b| b.is_ascii_alphabetic()),
         b'#' => skip(text, |b| b.is_ascii_digit()),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Reads a specifier of the time of day.
+fn clock(text: &mut Text<'_>, c: u8, f: &mut Found) -> Option<()> {
+    match c {
+        b'h' | b'I' | b'l' => {
+            f.hour = text.number(2)?;
+            f.twelve = true;
+            if !(1..=12).contains(&f.hour) {
+                return None;
+            }
+        }
+        b'H' | b'k' => f.hour = text.number(2)?,
+        b'i' => f.minute = text.number(2)?,
+        b's' | b'S' => f.second = text.number(2)?,
+        b'f' => {
+            let before = text.0.len();
+            let digits = text.number(6)?;
+            f.micros = digits * 10u32.pow(6 - (before - text.0.len()) as u32);
+        }
+        b'p' => {
+            let half = text.0.get(..2)?.to_ascii_uppercase();
+            f.afternoon = Some(match half.as_slice() {
+                b"AM" => false,
+                b"PM" => true,
+                _ => return None,
+            });
+            text.0 = &text.0[2..];
+        }
         _ => return None,
     }
     Some(())

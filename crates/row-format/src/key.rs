@@ -88,9 +88,14 @@ fn put_payload(ty: &ColumnType, prefix: Option<u16>, payload: &[u8], out: &mut V
     let start = out.len();
     match ty {
         ColumnType::Int { unsigned, .. } => {
-            out.extend(payload.iter().rev());
-            if !unsigned {
-                out[start] ^= 0x80;
+            let sign = if *unsigned { 0 } else { 0x80 };
+            match payload {
+                [a, b, c, d] => out.extend_from_slice(&[d ^ sign, *c, *b, *a]),
+                [a, b, c, d, e, f, g, h] => out.extend_from_slice(&[h ^ sign, *g, *f, *e, *d, *c, *b, *a]),
+                other => {
+                    out.extend(other.iter().rev());
+                    out[start] ^= sign;
+                }
             }
         }
         ColumnType::Float { .. } | ColumnType::Double { .. } => {

@@ -8,7 +8,16 @@ pub struct RowLayout {
     columns: Vec<Column>,
     /// Offset of each column's packed bytes for the leading columns of fixed size that cannot be NULL, and of the first after them.
     fixed: Vec<u32>,
+    /// How each column's packed bytes are found.
+    shapes: Vec<Shape>,
     bitmap_len: usize,
+}
+
+/// Packed length of a column, or the number of its length bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Fixed(u16),
+    Prefixed(u8),
 }
 
 impl RowLayout {
@@ -23,7 +32,12 @@ impl RowLayout {
                 _ => break,
             }
         }
-        Self { columns, fixed, bitmap_len }
+        let shape = |c: &Column| match c.ty.fixed_len() {
+            Some(len) => Shape::Fixed(len as u16),
+            None => Shape::Prefixed(c.ty.length_bytes() as u8),
+        };
+        let shapes = columns.iter().map(shape).collect();
+        Self { columns, fixed, shapes, bitmap_len }
     }
 
     pub fn columns(&self) -> &[Column] {
@@ -31,6 +45,9 @@ impl RowLayout {
     }
     pub fn column(&self, i: usize) -> &Column {
         &self.columns[i]
+    }
+    pub(crate) fn shape(&self, i: usize) -> Shape {
+        self.shapes[i]
     }
     pub fn len(&self) -> usize {
         self.columns.len()

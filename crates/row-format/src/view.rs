@@ -3,8 +3,9 @@
 use base::Corruption;
 use types::Value;
 
+use crate::RowLayout;
+use crate::layout::Shape;
 use crate::packed::{self, le_length};
-use crate::{ColumnType, RowLayout};
 
 /// A body with its layout.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +35,7 @@ impl<'a> RowView<'a> {
     }
 
     /// The value's bytes without length bytes; `None` for NULL.
+    #[inline]
     pub fn column(&self, i: usize) -> Result<Option<&'a [u8]>, Corruption> {
         if self.is_null(i) {
             return Ok(None);
@@ -74,12 +76,16 @@ impl<'a> RowView<'a> {
     }
 
     /// Payload range of column `i` whose packed bytes start at `at`.
+    #[inline]
     fn locate(&self, i: usize, at: usize) -> Result<(usize, usize), Corruption> {
-        let ty: &ColumnType = &self.layout.column(i).ty;
-        let (start, end) = match ty.fixed_len() {
-            Some(len) => (at, at + len),
-            None => {
-                let prefix = ty.length_bytes();
+        let (start, end) = match self.layout.shape(i) {
+            Shape::Fixed(len) => (at, at + usize::from(len)),
+            Shape::Prefixed(1) => match self.body.get(at) {
+                Some(len) => (at + 1, at + 1 + usize::from(*len)),
+                None => return Err(short(i, at + 1, self.body.len())),
+            },
+            Shape::Prefixed(prefix) => {
+                let prefix = usize::from(prefix);
                 let Some(length) = self.body.get(at..at + prefix) else {
                     return Err(short(i, at + prefix, self.body.len()));
                 };

@@ -113,6 +113,9 @@ pub fn add(a: &Value, b: &Value, ctx: &mut Context) -> ValueResult {
     if let (Value::Int(x), Value::Int(y)) = (a, b) {
         return x.checked_add(*y).map(Value::Int).ok_or_else(|| out_of_range(false));
     }
+    if let (Value::Decimal(x), Value::Decimal(y)) = (a, b) {
+        return x.add(y).map(Value::from).ok_or(DECIMAL_RANGE);
+    }
     let unsigned = is_unsigned(a) || is_unsigned(b);
     linear(a, b, ctx, unsigned, |x, y| Some(x + y), Decimal::add, |x, y| x + y)
 }
@@ -122,6 +125,9 @@ pub fn sub(a: &Value, b: &Value, ctx: &mut Context) -> ValueResult {
     if let (Value::Int(x), Value::Int(y)) = (a, b) {
         return x.checked_sub(*y).map(Value::Int).ok_or_else(|| out_of_range(false));
     }
+    if let (Value::Decimal(x), Value::Decimal(y)) = (a, b) {
+        return x.sub(y).map(Value::from).ok_or(DECIMAL_RANGE);
+    }
     let unsigned = (is_unsigned(a) || is_unsigned(b)) && !ctx.sql_mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION);
     linear(a, b, ctx, unsigned, |x, y| Some(x - y), Decimal::sub, |x, y| x - y)
 }
@@ -130,6 +136,9 @@ pub fn sub(a: &Value, b: &Value, ctx: &mut Context) -> ValueResult {
 pub fn mul(a: &Value, b: &Value, ctx: &mut Context) -> ValueResult {
     if let (Value::Int(x), Value::Int(y)) = (a, b) {
         return x.checked_mul(*y).map(Value::Int).ok_or_else(|| out_of_range(false));
+    }
+    if let (Value::Decimal(x), Value::Decimal(y)) = (a, b) {
+        return x.mul(y).map(Value::from).ok_or(DECIMAL_RANGE);
     }
     let unsigned = is_unsigned(a) || is_unsigned(b);
     linear(a, b, ctx, unsigned, i128::checked_mul, Decimal::mul, |x, y| x * y)

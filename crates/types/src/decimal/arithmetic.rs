@@ -14,6 +14,11 @@ pub struct Overflow;
 impl Decimal {
     /// Sum; `None` when it has more than 81 digits.
     pub fn add(&self, other: &Self) -> Option<Self> {
+        if self.len <= 2 && other.len <= 2 && self.frac_words() == other.frac_words() {
+            let sum = self.small() + other.small();
+            let frac = self.frac.max(other.frac);
+            return Some(Self::from_small(sum, frac, self.scale.max(other.scale)));
+        }
         let frac = self.frac.max(other.frac);
         let scale = self.scale.max(other.scale);
         let (mut a, mut b) = (self.align(frac), other.align(frac));
@@ -46,6 +51,23 @@ impl Decimal {
 
     pub fn sub(&self, other: &Self) -> Option<Self> {
         self.add(&other.negate())
+    }
+
+    /// The integer of at most two words.
+    fn small(&self) -> i64 {
+        let v = i64::from(self.words[1]) * i64::from(BASE) + i64::from(self.words[0]);
+        if self.negative { -v } else { v }
+    }
+
+    /// The inverse of [`Decimal::small`], for sums of two of them.
+    fn from_small(v: i64, frac: u8, scale: u8) -> Self {
+        let (high, low) = (v.unsigned_abs() / u64::from(BASE), (v.unsigned_abs() % u64::from(BASE)) as u32);
+        let mut d = Self { frac, scale, negative: v < 0, ..Self::ZERO };
+        d.words[0] = low;
+        d.words[1] = (high % u64::from(BASE)) as u32;
+        d.words[2] = (high / u64::from(BASE)) as u32;
+        d.len = (0..3).rev().find(|i| d.words[usize::from(*i)] != 0).map_or(0, |i| i + 1);
+        d
     }
 
     fn align(&self, frac: u8) -> Self {
