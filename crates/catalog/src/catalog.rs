@@ -167,7 +167,8 @@ impl Edit {
                 let table = catalog.engine.open_table(def.spec());
                 catalog.remember(&table);
                 let lock = catalog.locks.of(&def.schema, &def.name);
-                let handle = Arc::new(TableHandle { table, lock, def: Arc::new(*def) });
+                let engine = catalog.engine.clone();
+                let handle = Arc::new(TableHandle { table, lock, def: Arc::new(*def), engine });
                 database(snapshot, &handle.def.schema, &mut |d| {
                     d.tables.insert(handle.def.name.clone(), handle.clone());
                 });

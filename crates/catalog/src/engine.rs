@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{IndexId, PageNo, SpaceId, TableId};
-use storage::row::RowError;
+use storage::row::{KeyRange, RowError};
 use storage::table::{Table, TableSpec};
 use storage::trx::Trx;
 
@@ -24,4 +24,12 @@ pub trait DictionaryEngine: Send + Sync {
     fn drop_space(&self, space: SpaceId) -> Result<(), RowError>;
     fn open_table(&self, spec: TableSpec) -> Arc<Table>;
     fn close_table(&self, id: TableId);
+    /// About how many rows a table has; `refresh` looks again. `None` = unknown.
+    fn row_estimate(&self, _table: &Table, _refresh: bool) -> Option<u64> {
+        None
+    }
+    /// About how many rows of an index lie in a range. `None` = unknown.
+    fn records_in_range(&self, _table: &Table, _index: usize, _range: &KeyRange) -> Option<u64> {
+        None
+    }
 }

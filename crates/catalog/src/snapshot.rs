@@ -11,14 +11,22 @@ use std::sync::Arc;
 use storage::table::Table;
 
 use crate::definition::{DatabaseDef, TableDef};
+use crate::engine::DictionaryEngine;
 use crate::mdl::MdlLock;
 
 /// One version of one table, opened.
-#[derive(Debug)]
 pub struct TableHandle {
     pub def: Arc<TableDef>,
     pub table: Arc<Table>,
     pub lock: Arc<MdlLock>,
+    /// For statistics.
+    pub engine: Arc<dyn DictionaryEngine>,
+}
+
+impl std::fmt::Debug for TableHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableHandle").field("def", &self.def).finish_non_exhaustive()
+    }
 }
 
 impl TableHandle {
@@ -28,9 +36,9 @@ impl TableHandle {
     pub fn schema(&self) -> &str {
         &self.def.schema
     }
-    /// Rows that statistics believe in; `None` before the first estimate.
-    pub fn known_rows(&self) -> Option<u64> {
-        None
+    /// About how many rows the table has, without counting.
+    pub fn row_estimate(&self) -> Option<u64> {
+        self.engine.row_estimate(&self.table, false)
     }
 }
 

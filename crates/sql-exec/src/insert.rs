@@ -1,7 +1,7 @@
 //! INSERT and REPLACE.
 //!
 //! For each row: values in the order of the column list, defaults for the rest, AUTO_INCREMENT, conversion, NOT NULL, body,
-//! then the engine. On a duplicate key the row's own savepoint is undone and the statement's rule applies.
+//! then the engine. On a duplicate key nothing of the row stays, and the statement's rule applies.
 
 use std::sync::Arc;
 
@@ -191,13 +191,25 @@ impl Exec<'_, '_> {
         mode: StoreMode,
         progress: &mut Progress,
     ) -> SqlResult<()> {
+        let explicit = progress.last_explicit;
         let generated = self.fill_auto_increment(&plan.table, &mut values, progress)?;
         let mut body = std::mem::take(&mut self.cx.workspace.body);
         let outcome = self.write_row(plan, &values, &mut body, mode, progress);
         self.cx.workspace.body = body;
-        if outcome? && let Some(id) = generated {
-            progress.first_generated =
-                if progress.first_generated == 0 { id } else { progress.first_generated };
+        if !outcome? {
+            return Ok(());
+        }
+        match generated {
+            Some(id) if progress.first_generated == 0 => progress.first_generated = id,
+            Some(_) => {}
+            None if progress.last_explicit != explicit && (progress.last_explicit as i64) > 0 => {
+                let table = &plan.table;
+                self.cx
+                    .trx
+                    .note_auto_increment(&table.table, progress.last_explicit)
+                    .map_err(|e| self.row_error(e, table, None))?;
+            }
+            None => {}
         }
         Ok(())
     }
@@ -213,10 +225,13 @@ impl Exec<'_, '_> {
     ) -> SqlResult<bool> {
         let table = &plan.table;
         row::body_of(&table.table.spec().layout, values, body)?;
+        // Who is going to change the row in the way locks it for that at once.
+        let strength = match plan.on_duplicate {
+            OnDuplicate::Replace | OnDuplicate::Update(_) => Strength::Exclusive,
+            OnDuplicate::Error | OnDuplicate::Ignore => Strength::Shared,
+        };
         loop {
-            let savepoint =
-                (!matches!(plan.on_duplicate, OnDuplicate::Error)).then(|| self.cx.trx.savepoint());
-            let index = match self.cx.trx.insert(&table.table, body) {
+            let index = match self.cx.trx.insert_or_lock(&table.table, body, strength) {
                 Ok(()) => {
                     progress.affected += 1;
                     return Ok(true);
@@ -225,8 +240,6 @@ impl Exec<'_, '_> {
                 Err(e) => return Err(self.row_error(e, table, Some(body))),
             };
             let error = self.row_error(RowError::DuplicateKey { index }, table, Some(body));
-            let Some(savepoint) = savepoint else { return Err(error) };
-            self.cx.trx.rollback_to(savepoint).map_err(|e| self.row_error(e, table, None))?;
             match &plan.on_duplicate {
                 OnDuplicate::Error => return Err(error),
                 OnDuplicate::Ignore => {

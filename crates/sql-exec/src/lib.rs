@@ -9,6 +9,7 @@
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 #![forbid(unsafe_code)]
 
+mod admin;
 mod auto;
 mod context;
 pub mod ddl;
@@ -28,6 +29,7 @@ mod store;
 mod subquery;
 mod update;
 
+pub use admin::table_admin;
 pub use context::{ExecContext, ExecSettings, SessionState, Workspace, lock_tables, mdl_error};
 pub use explain::{columns as explain_columns, explain};
 pub use outcome::Outcome;

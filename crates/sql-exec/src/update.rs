@@ -14,7 +14,7 @@ use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
 use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
 use sql_plan::plan::{Access, AssignValue, Assignment, DeletePlan, SelectPlan, UpdatePlan};
-use storage::row::{Change, Modified, RowBuf, WaitMode};
+use storage::row::{Change, Modified, RowBuf, RowError, WaitMode};
 use types::{Context, Value};
 
 use crate::context::SlotState;
@@ -262,6 +262,8 @@ impl Exec<'_, '_> {
                     (_, Some(e)) => Err(e),
                     (Ok(Modified::Updated), None) => Ok(Some((1, 1))),
                     (Ok(_), None) => Ok(Some((u64::from(matched), 0))),
+                    // The slow way finds it again and can say which value is there twice.
+                    (Err(RowError::DuplicateKey { .. }), None) => Ok(None),
                     (Err(e), None) => Err(self.row_error(e, table, None)),
                 }
             }

@@ -101,6 +101,7 @@ pub(crate) fn optimise(
         }
     }
     crate::order::use_index_order(plan);
+    crate::covering::use_covering_indexes(plan);
     Ok(())
 }
 

@@ -16,6 +16,7 @@
 mod access;
 mod build;
 mod call;
+mod covering;
 mod dml;
 pub mod error;
 pub mod eval;

@@ -60,7 +60,7 @@ pub(crate) fn candidates(
     bound: &SlotSet,
     hints: &[(IndexHintKind, Vec<usize>)],
 ) -> Candidate {
-    let total = handle.known_rows().map_or(UNKNOWN_ROWS, |n| n as f64).max(1.0);
+    let total = handle.row_estimate().map_or(UNKNOWN_ROWS, |n| n as f64).max(1.0);
     let sargs: Vec<Sarg> =
         conditions.iter().filter_map(|(i, e)| sarg(*i, e, slot, handle, own, bound)).collect();
     let forced = hints.iter().any(|(kind, _)| *kind == IndexHintKind::Force);

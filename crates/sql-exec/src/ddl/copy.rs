@@ -34,6 +34,7 @@ fn open_new(cx: &DdlContext<'_>, def: &TableDef) -> Arc<TableHandle> {
         table: cx.catalog.engine().open_table(def.spec()),
         def: Arc::new(def.clone()),
         lock: Arc::new(MdlLock::default()),
+        engine: cx.catalog.engine().clone(),
     })
 }
 

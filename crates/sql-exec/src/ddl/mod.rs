@@ -94,6 +94,11 @@ pub fn execute_ddl<'s>(statement: &ast::Statement<'s>, cx: &mut DdlContext<'_>) 
     outcome
 }
 
+/// Copies a table whose name is locked exclusively into a new space.
+pub(crate) fn rebuild(schema: &str, name: &str, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    alter::rebuild(schema, name, cx)
+}
+
 impl DdlContext<'_> {
     /// The schema and name of a table as written, both allowed as names.
     pub(crate) fn table_name(&self, name: &ast::ObjectName<'_>) -> SqlResult<(String, String)> {

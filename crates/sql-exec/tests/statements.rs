@@ -1,0 +1,154 @@
+//! The SQL files of `tests/sql` that one connection can run, inside this process; the black-box tests run them all over the wire.
+
+mod harness;
+
+use harness::{Server, TextSink};
+use sql_plan::error::SqlError;
+use sql_plan::plan::Plan;
+use types::Value;
+
+fn escaped(cell: &str) -> String {
+    cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\0', "\\0")
+}
+
+fn answer(server: &mut Server, sql: &str) -> Vec<String> {
+    match server.sql(sql) {
+        Err(e) => vec![format!("! {} {} {}", e.errno, e.sqlstate(), escaped(&e.text))],
+        Ok(a) if a.outcome.has_rows => a
+            .sink
+            .rows
+            .iter()
+            .map(|r| {
+                let cells: Vec<String> =
+                    r.iter().map(|c| c.as_deref().map_or("NULL".to_owned(), escaped)).collect();
+                cells.join("\t")
+            })
+            .map(|l| if l.is_empty() { "\\e".to_owned() } else { l })
+            .collect(),
+        Ok(a) if a.outcome.affected_rows == 0 => Vec::new(),
+        Ok(a) => vec![format!("= {}", a.outcome.affected_rows)],
+    }
+}
+
+/// Statement, expected lines and line number; see `tests/src/sqltest.rs` for the format.
+fn steps(text: &str) -> Vec<(usize, String, Vec<String>)> {
+    let mut out = Vec::new();
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((at, line)) = lines.next() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let mut sql = line.to_owned();
+        while !sql.ends_with(';') {
+            let Some((_, next)) = lines.next() else { break };
+            sql.push('\n');
+            sql.push_str(next);
+        }
+        let mut expected = Vec::new();
+        while let Some((_, next)) = lines.next_if(|(_, l)| !l.is_empty()) {
+            expected.push(next.to_owned());
+        }
+        sql.truncate(sql.trim_end_matches(';').len());
+        out.push((at + 1, sql, expected));
+    }
+    out
+}
+
+fn run_file(name: &str) {
+    let path = format!("{}/../../tests/sql/{name}.test", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut server = Server::new();
+    server.sql("CREATE DATABASE t").unwrap();
+    let (mut differences, mut after_set) = (Vec::new(), false);
+    for (line, sql, expected) in steps(&text) {
+        // Other connections, variables and what depends on them, and lists of the session's are not here.
+        let session_only = ["@", "SHOW WARNINGS", "SHOW TABLES", "SHOW COLUMNS", "SET"];
+        if std::mem::take(&mut after_set) && sql.starts_with("SELECT")
+            || session_only.iter().any(|s| sql.starts_with(s))
+        {
+            after_set = sql.starts_with("SET");
+            continue;
+        }
+        let got = answer(&mut server, &sql);
+        if got != expected {
+            differences
+                .push(format!("{name}.test:{line}: {sql}\n  expected: {expected:?}\n  got:      {got:?}"));
+        }
+    }
+    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), differences.join("\n"));
+}
+
+/// sysbench's statements, prepared once and run with other parameters.
+#[test]
+fn prepared_plans_are_reused() {
+    let mut server = Server::new();
+    server.sql("CREATE DATABASE t").unwrap();
+    server
+        .sql(
+            "CREATE TABLE sbtest1 (id INT NOT NULL AUTO_INCREMENT, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', \
+             pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k))",
+        )
+        .unwrap();
+    let text = |s: &str| Value::utf8(s);
+    let rows = |server: &mut Server, plan: &Plan, params: &[Value]| {
+        let mut sink = TextSink::default();
+        let outcome = server.execute(plan, params, &mut sink).unwrap();
+        let rows: Vec<String> =
+            sink.rows.iter().map(|r| r.iter().flatten().cloned().collect::<Vec<_>>().join(",")).collect();
+        (outcome.affected_rows, rows)
+    };
+    let insert = server.prepare("INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)");
+    for i in 1..=20 {
+        let params = [Value::Int(i), Value::Int(i % 5), text(&format!("c{:02}", 21 - i)), text("p")];
+        assert_eq!(rows(&mut server, &insert, &params).0, 1);
+    }
+    let point = server.prepare("SELECT c FROM sbtest1 WHERE id=?");
+    assert_eq!(rows(&mut server, &point, &[Value::Int(3)]).1, ["c18"]);
+    assert_eq!(rows(&mut server, &point, &[text("4")]).1, ["c17"]);
+    assert!(rows(&mut server, &point, &[Value::Int(99)]).1.is_empty());
+    let range = server.prepare("SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?");
+    assert_eq!(rows(&mut server, &range, &[Value::Int(2), Value::Int(3)]).1, ["c19", "c18"]);
+    let ordered = server.prepare("SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN ? AND ? ORDER BY c");
+    assert_eq!(rows(&mut server, &ordered, &[Value::Int(2), Value::Int(4)]).1, ["c17", "c18", "c19"]);
+    let sum = server.prepare("SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN ? AND ?");
+    assert_eq!(rows(&mut server, &sum, &[Value::Int(1), Value::Int(4)]).1, ["10"]);
+    let points = server.prepare("SELECT id, k FROM sbtest1 WHERE k IN (?, ?, ?)");
+    assert_eq!(rows(&mut server, &points, &[Value::Int(1), Value::Int(3), Value::Int(1)]).1.len(), 8);
+    let update = server.prepare("UPDATE sbtest1 SET k=k+1 WHERE id=?");
+    assert_eq!(rows(&mut server, &update, &[Value::Int(3)]).0, 1);
+    let set = server.prepare("UPDATE sbtest1 SET c=? WHERE id=?");
+    assert_eq!(rows(&mut server, &set, &[text("new"), Value::Int(3)]).0, 1);
+    assert_eq!(rows(&mut server, &set, &[text("new"), Value::Int(3)]).0, 0);
+    assert_eq!(rows(&mut server, &point, &[Value::Int(3)]).1, ["new"]);
+    let delete = server.prepare("DELETE FROM sbtest1 WHERE id=?");
+    assert_eq!(rows(&mut server, &delete, &[Value::Int(3)]).0, 1);
+    assert_eq!(rows(&mut server, &delete, &[Value::Int(3)]).0, 0);
+    server.sql("ALTER TABLE sbtest1 ADD COLUMN x INT").unwrap();
+    let mut sink = TextSink::default();
+    assert_eq!(server.execute(&point, &[Value::Int(3)], &mut sink), Err(SqlError::StalePlan));
+}
+
+#[test]
+fn dml() {
+    run_file("dml");
+}
+
+#[test]
+fn ddl() {
+    run_file("ddl");
+}
+
+#[test]
+fn select() {
+    run_file("select");
+}
+
+#[test]
+fn types() {
+    run_file("types");
+}
+
+#[test]
+fn checksum() {
+    run_file("checksum");
+}
