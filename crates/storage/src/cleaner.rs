@@ -1,7 +1,8 @@
 //! The page cleaner: one thread that keeps frames free and changes young, so that others need not write pages.
 //!
 //! Each round, four times a second: refresh the access clock, refill the free list, and write the oldest changes so that the
-//! log a restart must read stays short. In between it refills the free list whenever a thread finds it low.
+//! log a restart must read stays short. In between it refills the free list whenever a thread finds it low. Looking for old
+//! changes means looking at every descriptor, so a round does it only if a second passed or the log grew by 1/64 of its limit.
 //!
 //! # Policy
 //! Age = reserved LSN - oldest rec_lsn. Up to half of `checkpoint_age_max` nothing presses and `io_capacity` pages a second
@@ -61,8 +62,15 @@ impl Drop for Cleaner {
 
 impl Shared {
     fn run(&self) {
+        let (mut looked_at, mut looked_when) = (Lsn::NONE, Duration::ZERO);
         while !self.stop.load(Ordering::Acquire) {
-            if let Err(error) = self.pool.clean_once() {
+            let (end, now) = (self.pool.log_end(), self.pool.clock().monotonic());
+            let growth = end.0.saturating_sub(looked_at.0);
+            let looks = growth > self.pool.config().checkpoint_age_max / 64 || now - looked_when >= ROUND * 4;
+            if looks {
+                (looked_at, looked_when) = (end, now);
+            }
+            if let Err(error) = self.pool.clean(looks) {
                 *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
                 // A failing disk is not asked again at once.
                 self.pool.clock().sleep(Duration::from_millis(100));
@@ -98,8 +106,15 @@ fn age_target(oldest: Lsn, reserved: Lsn, age_max: u64, portion: usize) -> Optio
 impl BufferPool {
     /// One round of the cleaner; tests call it instead of running the thread.
     pub fn clean_once(&self) -> Result<(), PoolError> {
+        self.clean(true)
+    }
+
+    fn clean(&self, looks_for_old_changes: bool) -> Result<(), PoolError> {
         self.tick();
         self.refill_free()?;
+        if !looks_for_old_changes {
+            return Ok(());
+        }
         let Some(oldest) = self.oldest_rec_lsn() else { return Ok(()) };
         let config = self.config();
         let reserved = self.log_end();

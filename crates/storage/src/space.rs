@@ -4,7 +4,8 @@
 //! P1. A file is open as long as somebody uses it or it has unsynced writes; others are closed when too many are open.
 //! P2. Files grow by whole allocations that read as zeros. A page is "never written" while it is zeros or beyond the end.
 //! P3. `unsynced` is set before a write and cleared before the sync that covers it.
-//! P4. A space that was removed stays removed: its number is never used again.
+//! P4. Pages at or above `written_end` were never written; below it they may have been. After opening that is the length.
+//! P5. A space that was removed stays removed: its number is never used again.
 //!
 //! # Crashes
 //! `create` makes the name durable before it returns; the length may be lost, redo grows the file again. `remove` unlinks and
@@ -43,6 +44,7 @@ pub(crate) struct SpaceFile {
     file: Arc<dyn File>,
     /// Pages the file has room for.
     pages: AtomicU64,
+    written_end: AtomicU64,
     unsynced: AtomicBool,
     last_use: AtomicU64,
     /// Held while the file grows.
@@ -70,7 +72,7 @@ impl Spaces {
             let _ = self.disk.remove(&name);
             return Err(error.into());
         }
-        self.insert(space, file, STEP_MIN);
+        self.insert(space, file, STEP_MIN, 0);
         Ok(())
     }
 
@@ -117,12 +119,12 @@ impl Spaces {
             other => other?,
         };
         let pages = file.len()? / PAGE_SIZE as u64;
-        Ok(self.insert_into(&mut open, space, file, pages))
+        Ok(self.insert_into(&mut open, space, file, pages, pages))
     }
 
-    fn insert(&self, space: SpaceId, file: Arc<dyn File>, pages: u64) {
+    fn insert(&self, space: SpaceId, file: Arc<dyn File>, pages: u64, written_end: u64) {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        self.insert_into(&mut open, space, file, pages);
+        self.insert_into(&mut open, space, file, pages, written_end);
     }
 
     fn insert_into(
@@ -131,6 +133,7 @@ impl Spaces {
         space: SpaceId,
         file: Arc<dyn File>,
         pages: u64,
+        written_end: u64,
     ) -> Arc<SpaceFile> {
         if open.len() >= self.open_max {
             let idle = open
@@ -145,6 +148,7 @@ impl Spaces {
         let file = Arc::new(SpaceFile {
             file,
             pages: AtomicU64::new(pages),
+            written_end: AtomicU64::new(written_end),
             unsynced: AtomicBool::new(false),
             last_use: AtomicU64::new(self.uses.fetch_add(1, Ordering::Relaxed)),
             growing: Mutex::new(()),
@@ -186,7 +190,9 @@ impl SpaceFile {
     /// Writes neighbouring pages with one call.
     pub(crate) fn write(&self, first: PageNo, pages: &[u8]) -> DiskResult<()> {
         debug_assert!(pages.len().is_multiple_of(PAGE_SIZE), "whole pages only");
-        self.reserve(u64::from(first.0) + (pages.len() / PAGE_SIZE) as u64)?;
+        let end = u64::from(first.0) + (pages.len() / PAGE_SIZE) as u64;
+        self.reserve(end)?;
+        self.written_end.fetch_max(end, Ordering::AcqRel);
         self.unsynced.store(true, Ordering::Release);
         self.file.write_at(pages, offset(first))
     }
@@ -214,7 +220,9 @@ fn offset(no: PageNo) -> u64 {
     u64::from(no.0) * PAGE_SIZE as u64
 }
 
-/// The space of a page has room for it after this.
-pub(crate) fn reserve_for(spaces: &Spaces, id: PageId) -> Result<(), PoolError> {
-    Ok(spaces.get(id.space)?.reserve(u64::from(id.no.0) + 1)?)
+/// The space of a page has room for it after this; says whether the page was never written (P4).
+pub(crate) fn reserve_for(spaces: &Spaces, id: PageId) -> Result<bool, PoolError> {
+    let file = spaces.get(id.space)?;
+    file.reserve(u64::from(id.no.0) + 1)?;
+    Ok(u64::from(id.no.0) >= file.written_end.load(Ordering::Acquire))
 }

@@ -12,6 +12,10 @@
 //!     were synced with the mutex held. So `oldest_rec_lsn` never skips a page that could still be lost.
 //! X4. A page that could not be written is dirty with its old rec_lsn, and its doublewrite copy is kept (its file may hold
 //!     half a page now).
+//! X5. A page whose place in its file was never written needs no copy for its first write. It was formatted after it was
+//!     last durable, which is never; its rec_lsn has held every checkpoint at or before the record that formatted it
+//!     first, and holds it until the files are synced. So if the write tears, the first record that redo meets for the page
+//!     formats it, and redo does not look at what is there. From the second write on there is a copy.
 //!
 //! # Crashes
 //! See `doublewrite`. Pages that were written but not synced are covered by redo (X3) and, when torn, by their copies.
@@ -38,6 +42,7 @@ struct Claimed {
     id: PageId,
     no: FrameNo,
     rec_lsn: Lsn,
+    is_fresh: bool,
 }
 
 impl Flusher {
@@ -183,11 +188,11 @@ impl BufferPool {
             if !latched.frame().holds(*id) {
                 continue;
             }
-            let Some(rec_lsn) = latched.frame().start_flush() else { continue };
+            let Some((rec_lsn, is_fresh)) = latched.frame().start_flush() else { continue };
             let copy = flusher.copy_mut(claimed.len());
             copy.copy_from_slice(&latched[..]);
             newest = newest.max(page::page_lsn(copy));
-            claimed.push(Claimed { id: *id, no: *no, rec_lsn });
+            claimed.push(Claimed { id: *id, no: *no, rec_lsn, is_fresh });
         }
         (claimed, busy, newest)
     }
@@ -214,18 +219,22 @@ impl BufferPool {
         };
         let (failed, first_error) = self.write_pages(&flusher.copies, claimed);
         if let (Some(doublewrite), Some(region)) = (&mut flusher.doublewrite, region) {
-            let failed = failed.iter().map(|index| claimed[*index].id).collect();
-            doublewrite.written(region, failed);
+            let copied = failed.iter().map(|index| &claimed[*index]).filter(|c| !c.is_fresh);
+            doublewrite.written(region, copied.map(|c| c.id).collect());
         }
         self.finish(claimed, &failed);
         first_error.map_or(Ok(()), Err)
     }
 
-    /// The doublewrite's part; `None` when it is off.
+    /// The doublewrite's part; `None` when it is off or not needed (X5).
     fn write_copies(&self, flusher: &mut Flusher, claimed: &[Claimed]) -> Result<Option<usize>, PoolError> {
         let Some(doublewrite) = &mut flusher.doublewrite else { return Ok(None) };
         let copies = flusher.copies.as_chunks::<PAGE_SIZE>().0;
-        let pages: Vec<_> = claimed.iter().zip(copies).map(|(c, copy)| (c.id, copy)).collect();
+        let needed = claimed.iter().zip(copies).filter(|(c, _)| !c.is_fresh);
+        let pages: Vec<_> = needed.map(|(c, copy)| (c.id, copy)).collect();
+        if pages.is_empty() {
+            return Ok(None);
+        }
         match doublewrite.write(&pages) {
             Ok((region, bytes)) => {
                 bump(&self.counting.doublewrite_batches);

@@ -60,7 +60,7 @@ use evict::FreeFrames;
 use flush::Flusher;
 use frame::{Exclusive, Frames};
 use policy::Policy;
-use state::IN_LRU;
+use state::{FRESH, IN_LRU};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -147,7 +147,10 @@ pub struct BufferPool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Load {
     Read,
-    Create,
+    /// `is_fresh`: its place in the file was never written.
+    Create {
+        is_fresh: bool,
+    },
 }
 
 impl BufferPool {
@@ -252,9 +255,9 @@ impl BufferPool {
     /// Latches a page that is about to be formatted: its file has room for it (here is where a full volume shows), nothing is
     /// read, a page that was not in memory is all zeros. The caller formats it before it lets go.
     pub fn create(&self, id: PageId) -> Result<PageWrite<'_>, PoolError> {
-        space::reserve_for(&self.spaces, id)?;
+        let is_fresh = space::reserve_for(&self.spaces, id)?;
         bump(&self.counting.created);
-        self.latch_for_writing(id, AccessHint::Normal, Load::Create)
+        self.latch_for_writing(id, AccessHint::Normal, Load::Create { is_fresh })
     }
 
     fn latch_for_writing(&self, id: PageId, hint: AccessHint, how: Load) -> Result<PageWrite<'_>, PoolError> {
@@ -294,13 +297,17 @@ impl BufferPool {
             self.give_back(page);
             return Ok(None);
         }
+        page.frame().clear_flags(FRESH);
         page.set_page_id(Some(id));
         bucket.insert(&self.frames, page.frame_no());
         drop(bucket);
         let filled = match how {
             Load::Read => self.read_from_file(id, &mut page),
-            Load::Create => {
+            Load::Create { is_fresh } => {
                 page.bytes_mut().fill(0);
+                if is_fresh {
+                    page.frame().set_flags(FRESH);
+                }
                 Ok(())
             }
         };

@@ -1,7 +1,8 @@
 //! The flags of a frame, and from where on the log is needed for its page.
 //!
 //! ```text
-//! bit 0 OLD  1 PROMOTE  2 IN_LRU  3 DIRTY  4 FLUSHING  5..6 uses (S3-FIFO)  16..31 count of cancelled flushes
+//! bit 0 OLD  1 PROMOTE  2 IN_LRU  3 DIRTY  4 FLUSHING  5..6 uses (S3-FIFO)  7 FRESH
+//! 16..31 count of cancelled flushes
 //! ```
 //!
 //! # Invariants
@@ -22,6 +23,8 @@ pub(super) const PROMOTE: u32 = 1 << 1;
 pub(super) const IN_LRU: u32 = 1 << 2;
 pub(super) const DIRTY: u32 = 1 << 3;
 pub(super) const FLUSHING: u32 = 1 << 4;
+/// The page's place in its file was never written.
+pub(super) const FRESH: u32 = 1 << 7;
 /// How often the page was used since it was last moved, 0 to 3.
 pub(super) const USES: u32 = 3 << USES_SHIFT;
 pub(super) const USES_MAX: u32 = 3;
@@ -109,8 +112,8 @@ impl State {
         self.flags() & DIRTY == 0 && self.set_flags(DIRTY) & (DIRTY | FLUSHING) == 0
     }
 
-    /// DIRTY becomes FLUSHING. Needs the shared latch and the flush mutex; the caller copies the page before it unlatches.
-    pub(super) fn start_flush(&self) -> Option<Lsn> {
+    /// DIRTY becomes FLUSHING; also says whether the page was FRESH, which it is no longer. Needs the shared latch and the flush mutex; the caller copies the page before it unlatches.
+    pub(super) fn start_flush(&self) -> Option<(Lsn, bool)> {
         if self.flags.load(Ordering::Acquire) & (DIRTY | FLUSHING) != DIRTY {
             return None;
         }
@@ -118,7 +121,7 @@ impl State {
         self.flushing_rec_lsn.store(rec, Ordering::Release);
         self.rec_lsn.store(0, Ordering::Release);
         self.flags.fetch_xor(DIRTY | FLUSHING, Ordering::AcqRel);
-        Some(Lsn(rec))
+        Some((Lsn(rec), self.clear_flags(FRESH) & FRESH != 0))
     }
 
     /// The copy is in the file. Whether the page is clean now.

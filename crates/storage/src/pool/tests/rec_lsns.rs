@@ -9,13 +9,13 @@ fn a_change_during_a_flush_keeps_its_own_rec_lsn() {
     assert!(state.mark_dirty(Lsn(100)));
     assert!(!state.mark_dirty(Lsn(150)));
     assert_eq!(state.oldest_rec_lsn(), Some(Lsn(100)));
-    assert_eq!(state.start_flush(), Some(Lsn(100)));
+    assert_eq!(state.start_flush(), Some((Lsn(100), false)));
     assert_eq!(state.start_flush(), None, "one flush at a time");
     assert!(!state.mark_dirty(Lsn(200)), "still counted as dirty");
     assert_eq!(state.oldest_rec_lsn(), Some(Lsn(100)));
     assert!(!state.end_flush());
     assert_eq!(state.oldest_rec_lsn(), Some(Lsn(200)));
-    assert_eq!(state.start_flush(), Some(Lsn(200)));
+    assert_eq!(state.start_flush(), Some((Lsn(200), false)));
     assert!(state.end_flush());
     assert_eq!(state.oldest_rec_lsn(), None);
 }
