@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use base::{Corruption, Lsn};
+use base::{Corruption, Lsn, TableId};
 use log_format::record::{Before, Record, RowDelete, RowInsert, RowUpdate, SecIndex, row_flags};
 use page_format::{PageOp, record_flags};
 
@@ -114,14 +114,22 @@ impl Purge {
     fn purge_record(&self, at: Lsn, buffer: &mut Vec<u8>) -> Result<Lsn, RowError> {
         read_record(&self.kernel, at, buffer)?;
         let record = Record::decode(at, buffer)?;
-        match &record {
-            Record::RowDelete(delete) => self.purge_delete(at, delete)?,
-            Record::RowInsert(insert) => self.purge_insert(insert)?,
-            Record::RowUpdate(update) => self.purge_update(update)?,
-            Record::SecIndex(entry) => self.purge_entry(entry)?,
-            _ => {}
+        let (done, exists) = match &record {
+            Record::RowDelete(delete) => (self.purge_delete(at, delete), self.has_table(delete.table)),
+            Record::RowInsert(insert) => (self.purge_insert(insert), self.has_table(insert.table)),
+            Record::RowUpdate(update) => (self.purge_update(update), self.has_table(update.table)),
+            Record::SecIndex(entry) => (self.purge_entry(entry), self.index(entry).is_some()),
+            _ => (Ok(()), true),
+        };
+        // A table that was dropped meanwhile took its garbage along.
+        match done {
+            Err(error) if exists => Err(error),
+            _ => Ok(record.previous()),
         }
-        Ok(record.previous())
+    }
+
+    fn has_table(&self, id: TableId) -> bool {
+        self.tables.table(id).is_some()
     }
 
     fn purge_delete(&self, at: Lsn, delete: &RowDelete<'_>) -> Result<(), RowError> {

@@ -336,6 +336,13 @@ impl Trx {
         result.map(Committed::release).map_err(|(_, failed)| failed)
     }
 
+    /// Leaves the transaction as a crash would: nothing is undone, its locks stay as long as the process. For prepared
+    /// transactions at a shutdown; recovery takes them up again.
+    pub fn abandon(mut self) {
+        self.state.ended = true;
+        self.state.released = true;
+    }
+
     /// Everything has been undone: writes the end into the log and releases the locks.
     pub(crate) fn finish_rollback(&mut self) -> Result<(), LogFailed> {
         let (trx, last) = (self.state.id, self.state.last);
@@ -350,12 +357,6 @@ impl Trx {
         self.state.ended = true;
         self.release_slot();
         Ok(())
-    }
-
-    /// Lets go of the handle and leaves the transaction undecided, its rows locked: recovery takes it up at the next start.
-    pub(crate) fn abandon(mut self) {
-        self.state.ended = true;
-        self.state.released = true;
     }
 
     fn release_slot(&mut self) {

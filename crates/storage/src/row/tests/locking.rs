@@ -461,7 +461,7 @@ fn a_loser_of_a_crash_holds_its_rows_until_it_is_rolled_back() {
     t.delete(&mut trx, 2).unwrap();
     let (id, first, last) = (trx.id().unwrap(), trx.commit_parts().unwrap().first, trx.last_lsn());
     // As if the server had gone: nobody undoes it, and a new kernel finds its id in the rows.
-    std::mem::forget(trx);
+    trx.abandon();
     let (kernel, queue) = Kernel::new(
         Store::new(Arc::clone(&world.kernel.store.pool), Arc::clone(&world.kernel.store.log)),
         Arc::clone(&world.kernel.clock),

@@ -2,8 +2,10 @@
 
 mod basics;
 mod hermitage;
+mod history;
 mod locking;
 mod overflow;
+mod stress;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
