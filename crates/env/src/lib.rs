@@ -6,8 +6,10 @@
 //! E3. An error of a sync is returned once and never retried here; the caller must stop writing (L7).
 
 pub mod clock;
+pub mod hangup;
 pub mod net;
 pub mod random;
+pub mod signal;
 pub mod thread;
 
 mod aligned;

@@ -132,6 +132,14 @@ impl Stream {
         }
     }
 
+    /// Ends reading only: blocked and later reads see the end of the stream, what is written still goes out.
+    pub fn shutdown_read(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(s) => s.shutdown(Shutdown::Read),
+            Self::Unix(s) => s.shutdown(Shutdown::Read),
+        }
+    }
+
     /// `None` waits for ever. A read that ran out gives `WouldBlock`.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
