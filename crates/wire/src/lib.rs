@@ -34,5 +34,5 @@ pub use greeting::Greeting;
 pub use login::{AuthSwitch, ChangeUser, Login};
 pub use packet::{FrameError, PacketReader, PacketWriter};
 pub use reply::{Eof, ErrPacket, OkPacket, SessionChange, Status};
-pub use row::{BinaryRow, TemporalValue, TextRow};
+pub use row::{BinaryRow, BinaryValue, RowPosition, TemporalValue, TextRow};
 pub use statement::{Execute, Parameter, ParameterType, PrepareOk};

@@ -91,6 +91,20 @@ pub fn decode_text_row(payload: &[u8], columns: usize) -> Result<Vec<Option<&[u8
     Ok(out)
 }
 
+/// Where a binary row stands between two columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowPosition {
+    bitmap: usize,
+    column: usize,
+}
+
+impl RowPosition {
+    /// The column that is written next.
+    pub fn column(self) -> usize {
+        self.column
+    }
+}
+
 /// Appends the values of one binary row; one call per column, in order.
 #[derive(Debug)]
 pub struct BinaryRow<'a> {
@@ -105,6 +119,13 @@ impl<'a> BinaryRow<'a> {
         let bitmap = out.len();
         out.resize(bitmap + (columns + 9) / 8, 0);
         Self { out, bitmap, column: 0 }
+    }
+    /// Goes on with a row that was left at `position`; nothing may have been appended to `out` since.
+    pub fn resume(out: &'a mut Vec<u8>, position: RowPosition) -> Self {
+        Self { out, bitmap: position.bitmap, column: position.column }
+    }
+    pub fn position(&self) -> RowPosition {
+        RowPosition { bitmap: self.bitmap, column: self.column }
     }
     pub fn null(&mut self) {
         let bit = self.column + 2;
@@ -177,6 +198,11 @@ impl<'a> BinaryRow<'a> {
         if len == 12 {
             self.out.put_u32(v.microsecond);
         }
+        self.column += 1;
+    }
+    /// A value that `write` appends in the form its column's type asks for.
+    pub fn encoded(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self.out);
         self.column += 1;
     }
     /// A value of any lenenc type whose text `write` appends: at most 250 bytes.
