@@ -1,2 +1,135 @@
-//! The MorseDB server: parses options and calls `session`.
-fn main() {}
+//! The MorseDB server: reads options, opens the data directory, serves until it is told to stop.
+
+mod options;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use env::{Clock, OsDisk, RealClock};
+use session::accounts::Accounts;
+use session::backend::Backend;
+use session::error_log::{self, Severity};
+use session::server::{self, Addresses, Server};
+use session::variables::{GlobalVariables, Setting, Var};
+
+use options::{OptionError, Options};
+
+fn main() -> ExitCode {
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let variables = GlobalVariables::new();
+    let read_file = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
+    match options::parse(&arguments, &variables, read_file) {
+        Ok(Options { help: true, .. }) => print_help(),
+        Ok(Options { version: true, .. }) => {
+            println!("morsed  Ver {} (MorseDB {})", session::VERSION, env!("CARGO_PKG_VERSION"));
+        }
+        Ok(options) => {
+            warn_about(&*clock, &options);
+            if let Err(text) = serve(&clock, variables) {
+                error_log::write(&*clock, Severity::Error, 0, &text);
+                error_log::write(&*clock, Severity::Error, 0, "Aborting");
+                return ExitCode::FAILURE;
+            }
+        }
+        Err(OptionError { text, exit_code }) => {
+            error_log::write(&*clock, Severity::Error, 0, &format!("morsed: {text}"));
+            error_log::write(&*clock, Severity::Error, 0, "Aborting");
+            return ExitCode::from(exit_code);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn warn_about(clock: &dyn Clock, options: &Options) {
+    for name in &options.ignored {
+        error_log::write(clock, Severity::Warning, 0, &format!("morsed: unknown variable 'loose-{name}'"));
+    }
+    for name in &options.without_effect {
+        error_log::write(clock, Severity::Warning, 0, &format!("'{name}' has no effect in this server"));
+    }
+}
+
+/// Runs the server to its end.
+fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), String> {
+    env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
+    let addresses = addresses(&variables)?;
+    let directory = PathBuf::from(variables.get(Var::DATADIR).as_str());
+    std::fs::create_dir_all(&directory)
+        .map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
+    let disk = Arc::new(OsDisk::new(&directory));
+    let backend = Backend::open(&variables, disk, Arc::clone(clock))
+        .map_err(|e| format!("Can't open data directory '{}': {e}", directory.display()))?;
+    let server = Server::new(variables, Accounts::local_root(), backend, Arc::clone(clock))
+        .map_err(|e| format!("The server can't start: {e}"))?;
+    let running = server::start(&server, &addresses)
+        .map_err(|e| format!("Can't start server: Bind on TCP/IP port {}: {e}", addresses.port));
+    let outcome = running.map(|running| {
+        let host = addresses.bind.first().map_or_else(|| "127.0.0.1".to_owned(), reachable);
+        server.variables.set(Var::PORT, Setting::UInt(u64::from(running.port)));
+        println!(
+            "MorseDB {} is ready: mariadb -h {host} -P {} -u root",
+            env!("CARGO_PKG_VERSION"),
+            running.port
+        );
+        stop_on_signal(&server);
+        server.wait_for_stop_request();
+        running.stop();
+    });
+    let closed = server.close().map_err(|e| format!("The shutdown was not clean: {e}"));
+    outcome.and(closed)
+}
+
+/// An address a client on this machine can use.
+fn reachable(bind: &IpAddr) -> String {
+    if bind.is_unspecified() { "127.0.0.1".to_owned() } else { bind.to_string() }
+}
+
+/// A thread that turns SIGTERM and SIGINT into a request to stop.
+fn stop_on_signal(server: &Arc<Server>) {
+    let server = Arc::clone(server);
+    let waiting = env::thread::spawn("signals", env::thread::SMALL_STACK, move || {
+        // A wait that fails cannot be repaired; the server can still be stopped by SQL.
+        if env::signal::wait_termination().is_ok() {
+            server.request_stop();
+        }
+    });
+    // Nobody joins it: the process may end while it waits.
+    drop(waiting);
+}
+
+fn addresses(variables: &GlobalVariables) -> Result<Addresses, String> {
+    let port = variables.u64(Var::PORT) as u16;
+    let text = variables.get(Var::BIND_ADDRESS);
+    let mut bind = Vec::new();
+    for part in text.as_str().split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        bind.push(match part {
+            "*" | "0.0.0.0" => IpAddr::from([0, 0, 0, 0]),
+            "localhost" => IpAddr::from([127, 0, 0, 1]),
+            other => other.parse().map_err(|_| format!("Can't bind to '{other}': not an IP address"))?,
+        });
+    }
+    if variables.u64(Var::SKIP_NETWORKING) != 0 {
+        bind.clear();
+    }
+    let socket = match variables.get(Var::SOCKET) {
+        Setting::Text(path) if !path.is_empty() => Some(PathBuf::from(&*path)),
+        _ => None,
+    };
+    if bind.is_empty() && socket.is_none() {
+        return Err("Neither a TCP address nor a socket to listen on".into());
+    }
+    Ok(Addresses { bind, port, socket })
+}
+
+fn print_help() {
+    println!(
+        "Usage: morsed [--defaults-file=FILE] [--name=value ...]\n\n\
+         Every system variable that MariaDB takes as an option is one here; SHOW VARIABLES lists them.\n\
+         The common ones: --datadir=DIR (./data), --port=N (3306), --bind-address=IP (127.0.0.1), --socket=FILE,\n\
+         --innodb-buffer-pool-size=N, --innodb-log-file-size=N, --innodb-flush-log-at-trx-commit=0|1|2,\n\
+         --skip-log-bin, --server-id=N, --max-connections=N."
+    );
+}

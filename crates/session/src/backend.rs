@@ -1,0 +1,222 @@
+//! What stands behind all sessions: engine, catalog, commit order. The sessions' only door to them.
+
+use std::sync::Arc;
+
+use base::{IndexId, PageNo, SpaceId, TableId};
+use catalog::mdl::Locks;
+use catalog::{Catalog, DictionaryEngine, Snapshot, TableHandle};
+use charset::Collation;
+use client_error::{ClientError, connection as error};
+use commit::{Committer, GtidPositions};
+use env::{Clock, Disk};
+use log::FlushPolicy;
+use log_format::record::GtidState;
+use storage::btree::TreeKind;
+use storage::engine::{Engine, EngineConfig, EngineError, Shutdown};
+use storage::kernel::Kernel;
+use storage::row::{KeyRange, RowError};
+use storage::table::{Table, TableSpec};
+use storage::trx::{Trx, TrxOptions};
+
+use crate::server::{FoundDatabase, Server};
+use crate::variables::{GlobalVariables, Setting, Var};
+
+/// Bytes of a page, the unit of innodb_buffer_pool_size.
+const PAGE: u64 = base::PAGE_SIZE as u64;
+
+/// Engine, catalog and commit order of one server.
+pub struct Backend {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+impl Backend {
+    /// Opens the data directory as the variables say, recovers, reads the dictionary and starts the background threads.
+    pub fn open(
+        variables: &GlobalVariables,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, EngineError> {
+        let engine = Engine::open(engine_config(variables), disk, Arc::clone(&clock))?;
+        let log = Arc::clone(engine.log());
+        let positions = GtidPositions::from_gtids(engine.report().recovered.gtids.iter().copied());
+        let committer = Arc::new(Committer::new(log, Arc::clone(&clock), positions));
+        let source = Arc::clone(&committer);
+        engine.set_gtid_source(move || GtidState { gtids: source.positions().state() });
+        let kernel = Arc::clone(engine.kernel());
+        let door = Door {
+            engine: Arc::clone(&engine),
+            kernel: Arc::clone(&kernel),
+            committer: Arc::clone(&committer),
+        };
+        let catalog = Catalog::open(Arc::new(door), clock)
+            .map_err(|e| EngineError::Directory(format!("the dictionary cannot be read: {e}")))?;
+        engine.remove_orphan_spaces(&catalog.used_spaces())?;
+        engine.start(Arc::clone(&catalog) as _)?;
+        Ok(Self { engine, kernel, committer, catalog })
+    }
+}
+
+/// The engine as the catalog sees it.
+struct Door {
+    engine: Arc<Engine>,
+    kernel: Arc<Kernel>,
+    committer: Arc<Committer>,
+}
+
+fn refused(e: impl std::fmt::Display) -> RowError {
+    RowError::Storage(e.to_string())
+}
+
+impl DictionaryEngine for Door {
+    fn begin(&self) -> Trx {
+        self.kernel.begin(TrxOptions::default())
+    }
+    fn commit(&self, trx: Trx) -> Result<(), RowError> {
+        self.committer.commit(trx, None).map(|_| ()).map_err(refused)
+    }
+    fn new_table_id(&self) -> TableId {
+        self.engine.new_table_id()
+    }
+    fn create_space(&self) -> Result<SpaceId, RowError> {
+        self.engine.create_space().map_err(refused)
+    }
+    fn create_tree(&self, space: SpaceId, clustered: bool) -> Result<(IndexId, PageNo), RowError> {
+        let kind = if clustered { TreeKind::Clustered } else { TreeKind::Secondary };
+        self.engine.create_tree(space, kind).map_err(refused)
+    }
+    fn drop_space(&self, space: SpaceId) -> Result<(), RowError> {
+        self.engine.drop_space(space).map_err(refused)
+    }
+    fn open_table(&self, spec: TableSpec) -> Arc<Table> {
+        self.engine.open_table(spec)
+    }
+    fn close_table(&self, id: TableId) {
+        self.engine.close_table(id);
+    }
+    // The optimizer does without what cannot be read now; the statement itself meets the error.
+    fn row_estimate(&self, table: &Table, refresh: bool) -> Option<u64> {
+        self.kernel.row_estimate(table, refresh).ok()
+    }
+    fn records_in_range(&self, table: &Table, index: usize, range: &KeyRange) -> Option<u64> {
+        self.kernel.records_in_range(table, index, range).ok()
+    }
+}
+
+fn flush_policy(value: u64) -> FlushPolicy {
+    match value {
+        0 => FlushPolicy::Lazy,
+        2 => FlushPolicy::Write,
+        _ => FlushPolicy::Sync,
+    }
+}
+
+fn engine_config(v: &GlobalVariables) -> EngineConfig {
+    let mut config = EngineConfig::with_frames((v.u64(Var::INNODB_BUFFER_POOL_SIZE) / PAGE) as usize);
+    config.server_id = v.u64(Var::SERVER_ID) as u32;
+    config.log_ring_size = v.u64(Var::INNODB_LOG_BUFFER_SIZE) as usize;
+    config.log_segment_size = v.u64(Var::MAX_BINLOG_SIZE);
+    config.checkpoint_age = v.u64(Var::INNODB_LOG_FILE_SIZE);
+    config.flush_policy = flush_policy(v.u64(Var::INNODB_FLUSH_LOG_AT_TRX_COMMIT));
+    config.pool.old_blocks_pct = v.u64(Var::INNODB_OLD_BLOCKS_PCT) as usize;
+    config.pool.old_blocks_time_ms = v.u64(Var::INNODB_OLD_BLOCKS_TIME);
+    config.pool.lru_scan_depth = v.u64(Var::INNODB_LRU_SCAN_DEPTH) as usize;
+    config.pool.io_capacity = v.u64(Var::INNODB_IO_CAPACITY) as usize;
+    config.pool.doublewrite = v.u64(Var::INNODB_DOUBLEWRITE) != 0;
+    config
+}
+
+impl Server {
+    pub(crate) fn begin(&self, options: TrxOptions) -> Result<Trx, ClientError> {
+        Ok(self.backend().engine.begin(options))
+    }
+    pub(crate) fn committer(&self) -> &Committer {
+        &self.backend().committer
+    }
+    pub(crate) fn locks(&self) -> &Arc<Locks> {
+        self.backend().catalog.locks()
+    }
+    pub(crate) fn catalog(&self) -> Arc<Snapshot> {
+        self.backend().catalog.snapshot()
+    }
+    pub(crate) fn dictionary(&self) -> &Arc<Catalog> {
+        &self.backend().catalog
+    }
+    pub(crate) fn log_bin(&self) -> bool {
+        self.variables.u64(Var::LOG_BIN) != 0
+    }
+    pub(crate) fn gtid_position(&self) -> String {
+        self.committer().positions().position_text()
+    }
+    pub(crate) fn gtid_state(&self) -> String {
+        self.committer().positions().state_text()
+    }
+
+    pub(crate) fn find_database(&self, name: &str) -> Result<FoundDatabase, ClientError> {
+        if name.eq_ignore_ascii_case("information_schema") {
+            return Ok(FoundDatabase {
+                name: "information_schema".into(),
+                collation: Collation::UTF8MB3_GENERAL_CI,
+            });
+        }
+        let catalog = self.catalog();
+        let found = catalog.database(name).ok_or_else(|| error::unknown_database(name))?;
+        Ok(FoundDatabase { name: found.def.name.clone(), collation: found.def.collation })
+    }
+
+    /// Lets a new global value work.
+    pub(crate) fn apply_global(&self, var: Var, setting: &Setting) {
+        let engine = &self.backend().engine;
+        match var {
+            Var::INNODB_FLUSH_LOG_AT_TRX_COMMIT => {
+                engine.log().set_flush_policy(flush_policy(setting.as_u64()))
+            }
+            Var::INNODB_OLD_BLOCKS_PCT => engine.pool().set_old_blocks_pct(setting.as_u64() as usize),
+            Var::INNODB_OLD_BLOCKS_TIME => engine.pool().set_old_blocks_time(setting.as_u64()),
+            _ => {}
+        }
+    }
+
+    /// FLUSH LOGS: the log goes on in a new segment.
+    pub(crate) fn rotate_log(&self) -> Result<(), ClientError> {
+        let rotated = self.backend().engine.log().rotate();
+        rotated.map(|_| ()).map_err(|e| error::internal(&e.to_string()))
+    }
+
+    /// Segments of the log, which are the binary log's files, oldest first.
+    pub(crate) fn log_files(&self) -> Vec<(String, u64)> {
+        let segments = self.backend().engine.log().segments();
+        segments
+            .into_iter()
+            .map(|s| {
+                let name = s.path.rsplit('/').next().unwrap_or(&s.path).to_owned();
+                (name, s.end - s.start)
+            })
+            .collect()
+    }
+
+    /// Bytes of a table's data file.
+    pub(crate) fn table_bytes(&self, table: &TableHandle) -> u64 {
+        // A table that is being dropped has no file any more.
+        self.backend().engine.pool().space_pages(table.def.space).unwrap_or(0) * PAGE
+    }
+
+    /// The next AUTO_INCREMENT value of a table that has such a column.
+    pub(crate) fn auto_increment(&self, table: &TableHandle) -> Option<u64> {
+        table.def.auto_increment()?;
+        let trx = self.backend().kernel.begin(TrxOptions::default());
+        trx.next_auto_increment(&table.table).ok()
+    }
+
+    /// Ends the engine: nothing may use the server any more.
+    pub fn close(&self) -> Result<(), EngineError> {
+        let how = match self.variables.u64(Var::INNODB_FAST_SHUTDOWN) {
+            0 => Shutdown::Slow,
+            2 | 3 => Shutdown::LogOnly,
+            _ => Shutdown::Fast,
+        };
+        self.backend().engine.shutdown(how)
+    }
+}

@@ -1,0 +1,170 @@
+//! DDL: the executor changes the definitions; here the statement gets its place in the log, its GTID and its reply.
+//!
+//! The dictionary's transaction holds the statement as a replication event, so that definition, event and GTID are one commit.
+
+use std::sync::Arc;
+
+use base::{Lsn, Put, TrxId};
+use client_error::{ClientError, connection as error};
+use commit::Numbering;
+use log_format::record::{Event, Record};
+use sql_exec::ddl::{DdlContext, execute_ddl};
+use sql_plan::error::Warnings;
+use sql_syntax::ast::{Statement, TableAdmin};
+use storage::row::RowError;
+use storage::trx::Trx;
+
+use crate::output::Output;
+use crate::session::{Done, Session};
+use crate::sql::PlanVariables;
+use crate::statement::Reply;
+use crate::variables::Var;
+
+/// Type code of MariaDB's query event.
+const QUERY_EVENT: u8 = 2;
+
+/// Runs a statement about definitions. Its transaction and the session's have nothing in common: that one has been committed.
+pub(crate) fn run(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &Statement<'_>,
+    text: &[u8],
+    reply: Reply,
+) -> Result<(), ClientError> {
+    if session.transaction.is_read_only() || session.variables.bool(Var::TRANSACTION_READ_ONLY) {
+        return Err(error::read_only_transaction());
+    }
+    session.values.now_micros = session.now_micros();
+    let server = Arc::clone(session.server());
+    let numbering = session.numbering();
+    let event = numbering.map(|_| query_event(session, text));
+    let mut commit = |trx: Trx| commit_logged(&server, trx, numbering, event.as_deref());
+    let mut warnings = Warnings::new();
+    warnings.set_kept_max(session.settings.max_error_count as u32);
+    let outcome = with_context(session, &mut warnings, &mut commit, |cx| execute_ddl(statement, cx));
+    session.take_warnings(&warnings);
+    session.transaction.mdl.release_all();
+    match outcome {
+        Ok(outcome) => {
+            session.row_count = outcome.affected_rows as i64;
+            let done = Done { affected_rows: outcome.affected_rows, insert_id: 0, info: outcome.info };
+            session.send_ok(out, &done, reply.more);
+            Ok(())
+        }
+        Err(e) => Err(session.statement_failed(&e)),
+    }
+}
+
+/// CHECK, CHECKSUM, ANALYZE, OPTIMIZE TABLE: a result set with a row a message.
+pub(crate) fn table_admin(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &TableAdmin<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    session.values.now_micros = session.now_micros();
+    let server = Arc::clone(session.server());
+    let mut commit = |trx: Trx| commit_logged(&server, trx, None, None);
+    let mut warnings = Warnings::new();
+    let mut writer = session.result_writer(out, reply);
+    let outcome = with_context(session, &mut warnings, &mut commit, |cx| {
+        sql_exec::table_admin(statement, cx, &mut writer)
+    });
+    session.take_warnings(&warnings);
+    session.transaction.mdl.release_all();
+    match outcome {
+        Ok(outcome) => {
+            let stored = writer.into_stored();
+            session.finish_rows(out, outcome.found_rows, stored, reply);
+            Ok(())
+        }
+        Err(e) => {
+            writer.take_back();
+            Err(session.statement_failed(&e))
+        }
+    }
+}
+
+/// Hands `run` what statements about definitions and whole tables need.
+pub(crate) fn with_context<R>(
+    session: &mut Session,
+    warnings: &mut Warnings,
+    commit: &mut dyn FnMut(Trx) -> Result<(), RowError>,
+    run: impl FnOnce(&mut DdlContext<'_>) -> R,
+) -> R {
+    let server = Arc::clone(session.server());
+    let settings = session.exec_settings();
+    let account = session.account();
+    let database = Arc::clone(&session.database);
+    let connection_collation = session.settings.connection;
+    let server_collation = session
+        .variables
+        .get(Var::COLLATION_SERVER)
+        .as_collation()
+        .unwrap_or(charset::Collation::UTF8MB4_UCA1400_AI_CI);
+    let (mut scope, parts) = session.split(&server);
+    let variables = PlanVariables::of(&scope);
+    let mut commit = |trx: Trx| commit(trx);
+    run(&mut DdlContext {
+        catalog: server.dictionary(),
+        mdl: parts.mdl,
+        values: parts.values,
+        warnings,
+        session: &mut scope,
+        workspace: parts.workspace,
+        variables: &variables,
+        virtual_table: &crate::sql::no_virtual_table,
+        settings,
+        database: &database,
+        user: &account,
+        connection_collation,
+        server_collation,
+        commit: &mut commit,
+    })
+}
+
+/// Commits the dictionary's transaction together with the statement's event.
+fn commit_logged(
+    server: &crate::server::Server,
+    mut trx: Trx,
+    numbering: Option<Numbering>,
+    event: Option<&[u8]>,
+) -> Result<(), RowError> {
+    let refused = |e: &dyn std::fmt::Display| RowError::Storage(e.to_string());
+    if let Some(body) = event {
+        let build = |trx: TrxId, previous: Lsn, lsn: Lsn, out: &mut Vec<u8>| {
+            Record::Event(Event { trx, previous, event_type: QUERY_EVENT, event_flags: 0, body })
+                .encode(lsn, out);
+        };
+        trx.append_chained(build).map_err(|e| refused(&e))?;
+    }
+    server.committer().commit(trx, numbering).map(|_| ()).map_err(|e| refused(&e))
+}
+
+/// Body of a query event: `thread id u32 | seconds u32 | database length u8 | error u16 | status length u16 | status |
+/// database NUL | text`. The status holds flags2 (0), sql_mode (1) and the three character sets (4).
+fn query_event(session: &Session, text: &[u8]) -> Vec<u8> {
+    let mut status = Vec::new();
+    status.put_u8(0);
+    status.put_u32(0);
+    status.put_u8(1);
+    status.put_u64(session.settings.sql_mode.0);
+    status.put_u8(4);
+    status.put_u16(charset::Collation::default_of(session.settings.client).id());
+    status.put_u16(session.settings.connection.id());
+    let server = session.variables.get(Var::COLLATION_SERVER).as_collation();
+    status.put_u16(server.map_or(0, charset::Collation::id));
+    let database = session.database.as_bytes();
+    let shown = &database[..database.len().min(255)];
+    let mut out = Vec::with_capacity(text.len() + status.len() + 64);
+    out.put_u32(session.entry.id as u32);
+    out.put_u32(0);
+    out.put_u8(shown.len() as u8);
+    out.put_u16(0);
+    out.put_u16(status.len() as u16);
+    out.put(&status);
+    out.put(shown);
+    out.put_u8(0);
+    out.put(text);
+    out
+}

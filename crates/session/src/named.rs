@@ -1,0 +1,99 @@
+//! PREPARE, EXECUTE, DEALLOCATE: prepared statements by name.
+
+use client_error::{ClientError, connection as error};
+use sql_syntax::ast::{self, Expr, Ident};
+use types::Value;
+
+use crate::output::Output;
+use crate::session::{Done, Session};
+use crate::sql;
+use crate::statement::{self, Reply, Then};
+
+/// PREPARE name FROM text.
+pub(crate) fn prepare(
+    session: &mut Session,
+    out: &mut Output,
+    p: &ast::Prepare<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    // The name is free from now on, also when the new text is wrong.
+    let name = p.name.text().into_owned();
+    if session.prepared.take_named(&name).is_some() {
+        session.server().forget_prepared(1);
+    }
+    let text = source_text(session, &p.source)?;
+    let prepared = sql::prepare(session, &text)?;
+    session.server().admit_prepared()?;
+    session.prepared.set_named(&name, &text, prepared.params, prepared.plan);
+    session.send_ok(out, &Done { info: "Statement prepared".into(), ..Done::default() }, reply.more);
+    Ok(())
+}
+
+fn source_text(session: &mut Session, source: &Expr<'_>) -> Result<Vec<u8>, ClientError> {
+    Ok(match statement::evaluate(session, source)? {
+        // A variable without a value is the text `NULL`, which is no statement.
+        Value::Null => b"NULL".to_vec(),
+        Value::Str(s) => s.bytes().to_vec(),
+        other => crate::text::to_string(&other).into_bytes(),
+    })
+}
+
+/// EXECUTE name USING ..., EXECUTE IMMEDIATE.
+pub(crate) fn execute(
+    session: &mut Session,
+    out: &mut Output,
+    e: &ast::Execute<'_>,
+    reply: Reply,
+) -> Result<Then, ClientError> {
+    let mut values = Vec::with_capacity(e.params.len());
+    for param in e.params {
+        values.push(statement::evaluate(session, param)?);
+    }
+    match e.source {
+        ast::ExecuteSource::Name(name) => {
+            let name = name.text().into_owned();
+            let mut statement =
+                session.prepared.take_named(&name).ok_or_else(|| error::unknown_handler(&name, "EXECUTE"))?;
+            let outcome = run(session, out, &mut statement, values, reply);
+            session.prepared.put_named(&name, statement);
+            outcome
+        }
+        ast::ExecuteSource::Immediate(source) => {
+            let text = source_text(session, &source)?;
+            let prepared = sql::prepare(session, &text)?;
+            let mut statement =
+                crate::prepared::PreparedStatement::new(0, &text, prepared.params, prepared.plan);
+            run(session, out, &mut statement, values, reply)
+        }
+    }
+}
+
+fn run(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &mut crate::prepared::PreparedStatement,
+    values: Vec<Value>,
+    reply: Reply,
+) -> Result<Then, ClientError> {
+    if values.len() != usize::from(statement.params) {
+        return Err(error::wrong_arguments("EXECUTE"));
+    }
+    session.params = values;
+    sql::run_prepared(session, out, statement, reply)
+}
+
+/// DEALLOCATE PREPARE.
+pub(crate) fn deallocate(
+    session: &mut Session,
+    out: &mut Output,
+    name: Ident<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let name = name.text();
+    if session.prepared.take_named(&name).is_none() {
+        return Err(error::unknown_handler(&name, "DEALLOCATE PREPARE"));
+    }
+    session.server().forget_prepared(1);
+    session.send_ok(out, &Done::default(), reply.more);
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! What all connections share, and the threads around them.
+//!
+//! # Threads
+//! One accepts connections per listener, one watches for hang-ups, one runs each connection. The engine has its own.
+//!
+//! # Shutdown
+//! stop accepting -> kill every connection (their transactions roll back) -> wait for their threads -> close the engine.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use charset::Collation;
+use client_error::{ClientError, connection as error};
+use env::Clock;
+use env::hangup::HangupWatcher;
+use env::net::{Listener, Stream};
+use env::thread::JoinHandle;
+use jiff::tz::TimeZone;
+
+use crate::accounts::Accounts;
+use crate::backend::Backend;
+use crate::connection;
+use crate::counters::Counter;
+use crate::error_log::{self, Severity};
+use crate::handshake::Origin;
+use crate::output::Output;
+use crate::registry::{Connections, Kill};
+use crate::transport::Transport;
+use crate::variables::{GlobalVariables, Setting, Var};
+
+/// Stack of a connection's thread: only touched pages cost memory.
+const CONNECTION_STACK: usize = 2 * 1024 * 1024;
+/// How long an accept thread waits before it looks whether the server stops.
+const ACCEPT_TICK: Duration = Duration::from_millis(200);
+/// How often a connection that hung up while idle is looked at again.
+const HANGUP_TICK: Duration = Duration::from_millis(50);
+
+/// A database, as USE needs it.
+#[derive(Debug, Clone)]
+pub struct FoundDatabase {
+    pub name: String,
+    pub collation: Collation,
+}
+
+/// Where to listen.
+#[derive(Debug, Clone)]
+pub struct Addresses {
+    pub bind: Vec<IpAddr>,
+    /// 0 lets the system choose.
+    pub port: u16,
+    pub socket: Option<PathBuf>,
+}
+
+pub struct Server {
+    pub variables: GlobalVariables,
+    pub connections: Connections,
+    pub accounts: Accounts,
+    backend: Backend,
+    clock: Arc<dyn Clock>,
+    started_us: u64,
+    query_ids: AtomicU64,
+    prepared: AtomicU64,
+    stopping: AtomicBool,
+    stop_asked: (Mutex<bool>, Condvar),
+    watcher: HangupWatcher,
+    threads: AtomicUsize,
+}
+
+impl Server {
+    pub fn new(
+        variables: GlobalVariables,
+        accounts: Accounts,
+        backend: Backend,
+        clock: Arc<dyn Clock>,
+    ) -> std::io::Result<Arc<Self>> {
+        let started_us = clock.monotonic().as_micros() as u64;
+        state_facts(&variables);
+        Ok(Arc::new(Self {
+            variables,
+            connections: Connections::default(),
+            accounts,
+            backend,
+            clock,
+            started_us,
+            query_ids: AtomicU64::new(1),
+            prepared: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            stop_asked: (Mutex::new(false), Condvar::new()),
+            watcher: HangupWatcher::new()?,
+            threads: AtomicUsize::new(0),
+        }))
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
+    }
+    pub(crate) fn log(&self, severity: Severity, thread: u64, text: &str) {
+        error_log::write(&*self.clock, severity, thread, text);
+    }
+
+    /// Microseconds on the monotonic clock.
+    pub fn now_us(&self) -> u64 {
+        self.clock.monotonic().as_micros() as u64
+    }
+    /// Microseconds since 1970.
+    pub fn wall_us(&self) -> i64 {
+        self.clock.wall().as_micros() as i64
+    }
+    pub fn uptime_seconds(&self) -> u64 {
+        (self.now_us() - self.started_us) / 1_000_000
+    }
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+    pub fn take_query_ids(&self, n: u64) -> u64 {
+        self.query_ids.fetch_add(n, Ordering::Relaxed)
+    }
+
+    /// Counts a new prepared statement against max_prepared_stmt_count.
+    pub fn admit_prepared(&self) -> Result<(), ClientError> {
+        let max = self.variables.u64(Var::MAX_PREPARED_STMT_COUNT);
+        let before = self.prepared.fetch_add(1, Ordering::Relaxed);
+        if before < max {
+            return Ok(());
+        }
+        self.prepared.fetch_sub(1, Ordering::Relaxed);
+        Err(error::too_many_prepared(max))
+    }
+    pub fn forget_prepared(&self, n: u64) {
+        self.prepared.fetch_sub(n, Ordering::Relaxed);
+    }
+    pub fn prepared_count(&self) -> u64 {
+        self.prepared.load(Ordering::Relaxed)
+    }
+
+    /// SET GLOBAL: stores the value and lets it work.
+    pub fn set_global(&self, var: Var, setting: Setting) {
+        self.variables.set(var, setting.clone());
+        self.apply_global(var.keeper(), &setting);
+    }
+
+    /// Asks for a shutdown, from a signal or from SQL.
+    pub fn request_stop(&self) {
+        let (asked, told) = &self.stop_asked;
+        *asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        told.notify_all();
+    }
+    /// Waits until a shutdown is asked for.
+    pub fn wait_for_stop_request(&self) {
+        let (asked, told) = &self.stop_asked;
+        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*asked {
+            asked = told.wait(asked).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Values of variables that say what this server is.
+fn state_facts(variables: &GlobalVariables) {
+    let text = |var, value: &str| variables.set(var, Setting::Text(Arc::from(value)));
+    text(Var::VERSION, crate::handshake::VERSION);
+    text(Var::VERSION_COMPILE_MACHINE, std::env::consts::ARCH);
+    text(Var::SYSTEM_TIME_ZONE, TimeZone::system().iana_name().unwrap_or("UTC"));
+    text(Var::LOG_BIN_BASENAME, "log/");
+    if variables.u64(Var::LOG_BIN) == 0 {
+        variables.set(Var::LOG_BIN_BASENAME, Setting::Null);
+    }
+}
+
+/// The running threads of a server.
+pub struct Running {
+    server: Arc<Server>,
+    threads: Vec<JoinHandle<()>>,
+    /// The TCP port that was bound.
+    pub port: u16,
+}
+
+/// Binds the addresses and serves them.
+pub fn start(server: &Arc<Server>, addresses: &Addresses) -> std::io::Result<Running> {
+    let mut listeners = Vec::new();
+    let mut port = addresses.port;
+    for ip in &addresses.bind {
+        let listener = Listener::tcp(*ip, port)?;
+        port = listener.port().unwrap_or(port);
+        listeners.push(listener);
+    }
+    if let Some(path) = &addresses.socket {
+        listeners.push(Listener::unix(path)?);
+    }
+    let mut threads = Vec::new();
+    for listener in listeners {
+        let server = Arc::clone(server);
+        threads.push(env::thread::spawn("accept", env::thread::SMALL_STACK, move || {
+            accept_loop(&server, &listener)
+        })?);
+    }
+    let watching = Arc::clone(server);
+    threads.push(env::thread::spawn("hangups", env::thread::SMALL_STACK, move || watch_hangups(&watching))?);
+    Ok(Running { server: Arc::clone(server), threads, port })
+}
+
+impl Running {
+    /// Ends all connections and waits for them.
+    pub fn stop(self) {
+        self.server.stopping.store(true, Ordering::SeqCst);
+        let mut waited = 0;
+        loop {
+            // Again and again: a connection may have been accepted just before.
+            for entry in self.server.connections.all() {
+                entry.kill(Kill::Connection);
+            }
+            if self.server.threads.load(Ordering::SeqCst) == 0 && waited > 0 {
+                break;
+            }
+            self.server.clock.sleep(Duration::from_millis(10));
+            waited += 1;
+        }
+        for thread in self.threads {
+            // A thread that panicked has said so on standard error.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn accept_loop(server: &Arc<Server>, listener: &Listener) {
+    while !server.is_stopping() {
+        match listener.accept_within(ACCEPT_TICK) {
+            Ok(Some((stream, peer))) => admit(server, stream, Origin::of(peer)),
+            Ok(None) => {}
+            // Out of descriptors or a connection that died in the queue: the next one may do better.
+            Err(_) => server.clock.sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+fn admit(server: &Arc<Server>, stream: Stream, origin: Origin) {
+    let stream = Arc::new(stream);
+    let transport: Arc<dyn Transport> = Arc::<Stream>::clone(&stream);
+    let max = server.variables.u64(Var::MAX_CONNECTIONS);
+    let Ok(entry) = server.connections.admit(Arc::clone(&transport), &origin.shown(), server.now_us(), max)
+    else {
+        server.connections.count_ended(Counter::AbortedConnects);
+        Output::refuse(&*transport, &error::too_many_connections());
+        return;
+    };
+    // Without the watcher a hang-up is noticed at the next read or write, later but surely.
+    let _ = server.watcher.add(&*stream, entry.id);
+    drop(stream);
+    let (shared, own) = (Arc::clone(server), Arc::clone(&entry));
+    server.threads.fetch_add(1, Ordering::SeqCst);
+    let started = env::thread::spawn("connection", CONNECTION_STACK, move || {
+        let _leaving = Leaving { server: &shared, entry: &own };
+        connection::serve(&shared, &own, Arc::clone(&transport), origin);
+        drop(transport);
+    });
+    if started.is_err() {
+        server.connections.remove(&entry);
+        server.threads.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Takes a connection off the books, also when its thread panics.
+struct Leaving<'a> {
+    server: &'a Server,
+    entry: &'a crate::registry::Entry,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.server.connections.remove(self.entry);
+        self.server.threads.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Tells what went wrong in the engine's threads. A log that has failed ends the server (L7).
+fn watch_engine(server: &Server) {
+    let engine = &server.backend.engine;
+    for error in engine.take_background_errors() {
+        server.log(Severity::Error, 0, &format!("InnoDB: {error}"));
+    }
+    if engine.is_stopped() {
+        let reason = engine.log().failure().map(|f| f.to_string()).unwrap_or_default();
+        server.log(Severity::Error, 0, &format!("InnoDB: {reason}; the server stops"));
+        server.request_stop();
+    }
+}
+
+/// Ends the statement of a client that has gone: its transaction rolls back and its locks go at once.
+fn watch_hangups(server: &Arc<Server>) {
+    let mut gone = Vec::new();
+    while !server.is_stopping() {
+        watch_engine(server);
+        let tick = if gone.is_empty() { ACCEPT_TICK } else { HANGUP_TICK };
+        if server.watcher.wait(tick, &mut gone).is_err() {
+            server.clock.sleep(tick);
+        }
+        gone.retain(|id| {
+            let Some(entry) = server.connections.get(*id) else { return false };
+            let busy = entry.is_busy();
+            if busy {
+                entry.kill(Kill::Connection);
+            }
+            // An idle one may be about to read a last command: looked at again until its thread has ended.
+            !busy
+        });
+    }
+}

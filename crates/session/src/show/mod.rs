@@ -1,0 +1,213 @@
+//! SHOW: results that are made here, with MariaDB's columns.
+//!
+//! Each kind builds a [`Listing`]; LIKE compares the first column, WHERE any of them. `schema` lists databases and what is in
+//! them, `server` what the server and its sessions do.
+
+mod innodb;
+mod schema;
+mod server;
+
+use charset::Collation;
+use client_error::{ClientError, connection as error};
+use sql_exec::RowSink;
+use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
+use sql_syntax::ast::{self, ShowFilter, ShowKind};
+use types::Value;
+
+use crate::counters::Counter;
+use crate::output::Output;
+use crate::session::Session;
+use crate::sql;
+use crate::statement::Reply;
+
+pub(crate) use schema::field_list;
+
+/// A result made of values.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub columns: Vec<ColumnMeta>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Listing {
+    fn new(columns: Vec<ColumnMeta>) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+    fn row(&mut self, values: impl IntoIterator<Item = Value>) {
+        let row: Vec<_> = values.into_iter().collect();
+        debug_assert_eq!(row.len(), self.columns.len());
+        self.rows.push(row);
+    }
+    /// Sorted by the text of the first column, without case.
+    fn sorted(mut self) -> Self {
+        self.rows.sort_by_cached_key(|r| r.first().map(|v| crate::text::to_string(v).to_lowercase()));
+        self
+    }
+}
+
+/// A text column, NOT NULL.
+fn text(name: &str, length: u32) -> ColumnMeta {
+    let mut meta = ColumnMeta::text(name, length);
+    meta.ty.nullable = false;
+    meta.flags |= sql_plan::meta::flags::NOT_NULL;
+    meta
+}
+/// A text column that may be NULL.
+fn nullable(name: &str, length: u32) -> ColumnMeta {
+    ColumnMeta::text(name, length)
+}
+fn bigint(name: &str, length: u32) -> ColumnMeta {
+    ColumnMeta::plain(name, ExprType { length, ..ExprType::bigint().not_null() })
+}
+fn bigint_or_null(name: &str, length: u32) -> ColumnMeta {
+    ColumnMeta::plain(name, ExprType { length, ..ExprType::bigint() })
+}
+fn int(name: &str, length: u32) -> ColumnMeta {
+    ColumnMeta::plain(name, ExprType::int(length).not_null())
+}
+fn date_time(name: &str) -> ColumnMeta {
+    ColumnMeta::plain(
+        name,
+        ExprType { field: FieldType::DateTime, length: 19, decimals: 0, ..ExprType::null() },
+    )
+}
+fn s(text: &str) -> Value {
+    Value::utf8(text)
+}
+
+/// Runs SHOW.
+pub(crate) fn run(
+    session: &mut Session,
+    out: &mut Output,
+    show: &ast::Show<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let listing = list(session, &show.kind)?;
+    send(session, out, listing, show.filter.as_ref(), reply)
+}
+
+/// DESCRIBE is SHOW COLUMNS.
+pub(crate) fn describe(
+    session: &mut Session,
+    out: &mut Output,
+    describe: &ast::Describe<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let listing = schema::columns(session, &describe.table, false)?;
+    let filter = describe.column.map(ShowFilter::Like);
+    send(session, out, listing, filter.as_ref(), reply)
+}
+
+fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientError> {
+    use ShowKind as K;
+    let listing = match kind {
+        K::Databases => schema::databases(session),
+        K::Tables { full, database } => schema::tables(session, *full, *database)?,
+        K::TableStatus { database } => schema::table_status(session, *database)?,
+        K::OpenTables { .. } => schema::open_tables(session),
+        K::Triggers { database, .. } => schema::triggers(session, *database)?,
+        K::Events { database } => schema::events(session, *database)?,
+        K::Columns { full, table } => schema::columns(session, table, *full)?,
+        K::Index { table } => schema::indexes(session, table)?,
+        K::CreateTable(name) => schema::create_table(session, name)?,
+        K::CreateDatabase { if_not_exists, name } => schema::create_database(session, *name, *if_not_exists)?,
+        K::ProcedureStatus | K::FunctionStatus | K::PackageStatus | K::PackageBodyStatus => {
+            schema::routines()
+        }
+        K::Variables(scope) => server::variables(session, *scope),
+        K::Status(scope) => server::status(session, *scope),
+        K::ProcessList { full } => server::process_list(session, *full),
+        K::Engines => server::engines(),
+        K::Engine { name, what } => innodb::engine(session, *name, *what)?,
+        K::CharacterSets => server::character_sets(),
+        K::Collations => server::collations(),
+        K::Privileges => server::privileges(),
+        K::Grants(account) => server::grants(session, account.as_ref())?,
+        K::CreateUser(account) => server::create_user(session, account.as_ref())?,
+        K::Warnings { limit } => server::warnings(session, false, limit.as_ref()),
+        K::Errors { limit } => server::warnings(session, true, limit.as_ref()),
+        K::WarningCount => server::count("@@session.warning_count", session.diagnostics.warning_count()),
+        K::ErrorCount => server::count("@@session.error_count", session.diagnostics.error_count()),
+        K::Plugins | K::PluginsSoname(_) => server::plugins(),
+        K::Profiles => server::profiles(),
+        K::BinaryLogs => server::binary_logs(session)?,
+        K::BinlogStatus => server::binlog_status(session),
+        K::SlaveHosts => server::slave_hosts(),
+        K::SlaveStatus { .. } => server::slave_status(),
+        other => return Err(error::not_supported(&format!("SHOW {}", name_of(other)))),
+    };
+    Ok(listing)
+}
+
+fn name_of(kind: &ShowKind<'_>) -> String {
+    let debug = format!("{kind:?}");
+    debug.split([' ', '(', '{']).next().unwrap_or("").to_uppercase()
+}
+
+/// Filters and sends a listing.
+fn send(
+    session: &mut Session,
+    out: &mut Output,
+    mut listing: Listing,
+    filter: Option<&ShowFilter<'_>>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    match filter {
+        Some(ShowFilter::Like(pattern)) => {
+            listing.rows.retain(|row| {
+                let first = row.first().map(crate::text::to_string).unwrap_or_default();
+                sql_plan::like::matches(Collation::UTF8MB3_GENERAL_CI, first.as_bytes(), pattern, Some('\\'))
+            });
+        }
+        Some(ShowFilter::Where(condition)) => sql::filter(session, &mut listing, condition)?,
+        None => {}
+    }
+    let found = listing.rows.len() as u64;
+    let mut writer = session.result_writer(out, reply);
+    // A client that has gone is noticed when the buffer is sent.
+    let _ = writer.columns(&listing.columns);
+    for row in &listing.rows {
+        writer.begin_row();
+        row.iter().for_each(|value| writer.value(value));
+        if writer.end_row().is_err() {
+            return Ok(());
+        }
+    }
+    let stored = writer.into_stored();
+    session.found_rows = found;
+    session.finish_rows(out, found, stored, reply);
+    Ok(())
+}
+
+/// The Com_ counter of a SHOW.
+pub(crate) fn counter_of(kind: &ShowKind<'_>) -> Counter {
+    use Counter as C;
+    use ShowKind as K;
+    match kind {
+        K::Databases => C::ComShowDatabases,
+        K::Tables { .. } => C::ComShowTables,
+        K::TableStatus { .. } => C::ComShowTableStatus,
+        K::OpenTables { .. } => C::ComShowOpenTables,
+        K::Triggers { .. } => C::ComShowTriggers,
+        K::Events { .. } => C::ComShowEvents,
+        K::Columns { .. } => C::ComShowFields,
+        K::Index { .. } => C::ComShowKeys,
+        K::Variables(_) => C::ComShowVariables,
+        K::Status(_) => C::ComShowStatus,
+        K::CreateDatabase { .. } => C::ComShowCreateDb,
+        K::CreateTable(_) => C::ComShowCreateTable,
+        K::ProcessList { .. } => C::ComShowProcesslist,
+        K::Engines => C::ComShowStorageEngines,
+        K::Engine { .. } => C::ComShowEngineStatus,
+        K::CharacterSets => C::ComShowCharsets,
+        K::Collations => C::ComShowCollations,
+        K::Privileges => C::ComShowPrivileges,
+        K::Grants(_) => C::ComShowGrants,
+        K::Warnings { .. } | K::WarningCount => C::ComShowWarnings,
+        K::Errors { .. } | K::ErrorCount => C::ComShowErrors,
+        K::Plugins => C::ComShowPlugins,
+        K::BinaryLogs => C::ComShowBinlogs,
+        K::BinlogStatus => C::ComShowBinlogStatus,
+        _ => C::ComAdminCommands,
+    }
+}

@@ -1,0 +1,393 @@
+//! SHOW of databases, tables, columns and indexes, from a snapshot of the catalog.
+
+use std::sync::Arc;
+
+use catalog::{ColumnDef, Database, DefaultValue, TableDef, TableHandle};
+use client_error::{ClientError, connection as error};
+use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
+use sql_syntax::ast::{Ident, ObjectName};
+use types::{DateTime, Value};
+
+use super::{Listing, bigint, bigint_or_null, date_time, int, nullable, s, text};
+use crate::session::Session;
+
+/// Databases that SHOW DATABASES lists beside the catalog's own.
+const VIRTUAL: [&str; 1] = ["information_schema"];
+
+pub(super) fn databases(session: &Session) -> Listing {
+    let mut list = Listing::new(vec![text("Database", 64)]);
+    let catalog = session.server().catalog();
+    let mut names: Vec<&str> = catalog.databases.keys().map(String::as_str).collect();
+    names.extend(VIRTUAL.iter().filter(|v| !catalog.databases.contains_key(**v)));
+    names.sort_unstable();
+    for name in names {
+        list.row([s(name)]);
+    }
+    list
+}
+
+/// The database a SHOW is about.
+fn database(session: &Session, named: Option<Ident<'_>>) -> Result<Arc<Database>, ClientError> {
+    let name = match named {
+        Some(name) => name.text().into_owned(),
+        None if session.database.is_empty() => return Err(error::no_database_selected()),
+        None => session.database.to_string(),
+    };
+    let catalog = session.server().catalog();
+    catalog.database(&name).cloned().ok_or_else(|| error::unknown_database(&name))
+}
+
+fn table(session: &Session, name: &ObjectName<'_>) -> Result<Arc<TableHandle>, ClientError> {
+    let schema = match name.database {
+        Some(schema) => schema.text().into_owned(),
+        None if session.database.is_empty() => return Err(error::no_database_selected()),
+        None => session.database.to_string(),
+    };
+    let table = name.name.text();
+    let catalog = session.server().catalog();
+    catalog.table(&schema, &table).cloned().ok_or_else(|| error::no_such_table(&schema, &table))
+}
+
+pub(super) fn tables(
+    session: &Session,
+    full: bool,
+    named: Option<Ident<'_>>,
+) -> Result<Listing, ClientError> {
+    let database = database(session, named)?;
+    let mut columns = vec![text(&format!("Tables_in_{}", database.def.name), 64)];
+    if full {
+        columns.push(text("Table_type", 64));
+    }
+    let mut list = Listing::new(columns);
+    for name in database.tables.keys() {
+        if full {
+            list.row([s(name), s("BASE TABLE")]);
+        } else {
+            list.row([s(name)]);
+        }
+    }
+    Ok(list)
+}
+
+fn seconds_to_value(session: &Session, seconds: u64) -> Value {
+    if seconds == 0 {
+        return Value::Null;
+    }
+    let moment = types::Timestamp { seconds, micros: 0, fsp: 0 };
+    Value::Timestamp(moment)
+        .to_datetime(&mut session.context())
+        .map_or(Value::Null, |d: DateTime| Value::DateTime(d))
+}
+
+pub(super) fn table_status(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
+    let database = database(session, named)?;
+    let number =
+        |name: &str| ColumnMeta::plain(name, ExprType { length: 21, ..ExprType::bigint().unsigned() });
+    let mut list = Listing::new(vec![
+        text("Name", 64),
+        nullable("Engine", 64),
+        number("Version"),
+        nullable("Row_format", 10),
+        number("Rows"),
+        number("Avg_row_length"),
+        number("Data_length"),
+        number("Max_data_length"),
+        number("Index_length"),
+        number("Data_free"),
+        number("Auto_increment"),
+        date_time("Create_time"),
+        date_time("Update_time"),
+        date_time("Check_time"),
+        nullable("Collation", 64),
+        number("Checksum"),
+        nullable("Create_options", 2048),
+        text("Comment", 2048),
+        number("Max_index_length"),
+        nullable("Temporary", 1),
+    ]);
+    for (name, handle) in &database.tables {
+        let def = &handle.def;
+        let rows = handle.row_estimate();
+        let bytes = session.server().table_bytes(handle);
+        let average = rows.filter(|r| *r > 0).map_or(0, |r| bytes / r);
+        let auto = session.server().auto_increment(handle).map_or(Value::Null, Value::UInt);
+        list.row([
+            s(name),
+            s("InnoDB"),
+            Value::UInt(10),
+            s("Dynamic"),
+            rows.map_or(Value::Null, Value::UInt),
+            Value::UInt(average),
+            Value::UInt(bytes),
+            Value::UInt(0),
+            Value::UInt(0),
+            Value::UInt(0),
+            auto,
+            seconds_to_value(session, def.created),
+            Value::Null,
+            Value::Null,
+            s(def.collation.name()),
+            Value::Null,
+            s(&def.options),
+            s(&def.comment),
+            Value::UInt(0),
+            s("N"),
+        ]);
+    }
+    Ok(list)
+}
+
+pub(super) fn open_tables(session: &Session) -> Listing {
+    let mut list = Listing::new(vec![
+        text("Database", 64),
+        text("Table", 64),
+        bigint("In_use", 1),
+        bigint("Name_locked", 4),
+    ]);
+    for (schema, database) in &session.server().catalog().databases {
+        for name in database.tables.keys() {
+            list.row([s(schema), s(name), Value::Int(0), Value::Int(0)]);
+        }
+    }
+    list
+}
+
+fn blob_text(name: &str, nullable: bool) -> ColumnMeta {
+    let ty = ExprType { field: FieldType::Blob, length: 196_605, ..text(name, 1).ty };
+    let mut meta = ColumnMeta::plain(name, ty.nullable(nullable));
+    meta.flags |= sql_plan::meta::flags::BLOB;
+    meta
+}
+
+pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> Result<Listing, ClientError> {
+    let handle = table(session, name)?;
+    let mut columns = vec![text("Field", 64), blob_text("Type", false)];
+    if full {
+        columns.push(nullable("Collation", 64));
+    }
+    columns.extend([text("Null", 3), text("Key", 3), blob_text("Default", true), text("Extra", 80)]);
+    if full {
+        columns.extend([text("Privileges", 80), text("Comment", 1024)]);
+    }
+    let mut list = Listing::new(columns);
+    for (i, column) in handle.def.columns.iter().enumerate() {
+        let mut row = vec![s(&column.name), s(&column.type_text())];
+        if full {
+            let collation = column.ty.collation().filter(|c| !c.is_binary());
+            row.push(collation.map_or(Value::Null, |c| s(c.name())));
+        }
+        row.extend([
+            s(if column.nullable { "YES" } else { "NO" }),
+            s(key_text(&handle.def, i)),
+            default_text(column),
+            s(&extra_text(column)),
+        ]);
+        if full {
+            row.extend([s("select,insert,update,references"), s(&column.comment)]);
+        }
+        list.row(row);
+    }
+    Ok(list)
+}
+
+/// The `Key` column: PRI, UNI (alone in a unique index), MUL (first of an index).
+fn key_text(def: &TableDef, column: usize) -> &'static str {
+    let leads = |i: &&catalog::IndexDef| i.parts.first().is_some_and(|p| p.column == column);
+    if def.has_primary_key() && def.indexes[0].parts.iter().any(|p| p.column == column) {
+        return "PRI";
+    }
+    if def.indexes.iter().filter(leads).any(|i| i.unique && i.parts.len() == 1) {
+        return "UNI";
+    }
+    if def.indexes.iter().any(|i| leads(&i)) { "MUL" } else { "" }
+}
+
+fn default_text(column: &ColumnDef) -> Value {
+    match (&column.default, column.nullable) {
+        (DefaultValue::Literal(v), _) => s(&crate::text::to_string(&v.0)),
+        (DefaultValue::CurrentTimestamp, _) => s("current_timestamp()"),
+        (DefaultValue::None | DefaultValue::Null, _) => Value::Null,
+    }
+}
+
+fn extra_text(column: &ColumnDef) -> String {
+    let mut parts = Vec::new();
+    if column.auto_increment {
+        parts.push("auto_increment");
+    }
+    if column.on_update_now {
+        parts.push("on update current_timestamp()");
+    }
+    if column.invisible {
+        parts.push("INVISIBLE");
+    }
+    parts.join(" ")
+}
+
+pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    let handle = table(session, name)?;
+    let mut list = Listing::new(vec![
+        text("Table", 64),
+        bigint("Non_unique", 1),
+        text("Key_name", 64),
+        int("Seq_in_index", 2),
+        text("Column_name", 64),
+        nullable("Collation", 1),
+        bigint_or_null("Cardinality", 21),
+        bigint_or_null("Sub_part", 3),
+        nullable("Packed", 10),
+        text("Null", 3),
+        text("Index_type", 16),
+        text("Comment", 16),
+        text("Index_comment", 1024),
+        text("Ignored", 3),
+    ]);
+    let def = &handle.def;
+    for index in &def.indexes {
+        for (i, part) in index.parts.iter().enumerate() {
+            let column = &def.columns[part.column];
+            let cardinality = handle.row_estimate().map_or(Value::Null, |rows| Value::Int(rows as i64));
+            list.row([
+                s(&def.name),
+                Value::Int(i64::from(!index.unique)),
+                s(&index.name),
+                Value::Int(i as i64 + 1),
+                s(&column.name),
+                s("A"),
+                cardinality,
+                part.prefix.map_or(Value::Null, |chars| Value::Int(i64::from(chars))),
+                Value::Null,
+                s(if column.nullable { "YES" } else { "" }),
+                s("BTREE"),
+                s(""),
+                s(&index.comment),
+                s("NO"),
+            ]);
+        }
+    }
+    Ok(list)
+}
+
+pub(super) fn create_table(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    let handle = table(session, name)?;
+    let mut list = Listing::new(vec![text("Table", 64), text("Create Table", 1024)]);
+    let next = session.server().auto_increment(&handle);
+    list.row([s(&handle.def.name), s(&handle.def.create_statement(next))]);
+    Ok(list)
+}
+
+pub(super) fn create_database(
+    session: &Session,
+    name: Ident<'_>,
+    if_not_exists: bool,
+) -> Result<Listing, ClientError> {
+    let database = database(session, Some(name))?;
+    let mut list = Listing::new(vec![text("Database", 64), text("Create Database", 1024)]);
+    let collation = database.def.collation;
+    let not_exists = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let quoted = database.def.name.replace('`', "``");
+    list.row([
+        s(&database.def.name),
+        s(&format!(
+            "CREATE DATABASE {not_exists}`{quoted}` /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
+            collation.charset().name(),
+            collation.name()
+        )),
+    ]);
+    Ok(list)
+}
+
+/// Triggers are not there yet: the list is empty, the database is checked.
+pub(super) fn triggers(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
+    database(session, named)?;
+    Ok(Listing::new(vec![
+        text("Trigger", 64),
+        text("Event", 6),
+        text("Table", 64),
+        blob_text("Statement", true),
+        text("Timing", 6),
+        date_time("Created"),
+        text("sql_mode", 8192),
+        nullable("Definer", 384),
+        text("character_set_client", 32),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+    ]))
+}
+
+/// Events are not there yet.
+pub(super) fn events(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
+    database(session, named)?;
+    Ok(Listing::new(vec![
+        text("Db", 64),
+        text("Name", 64),
+        text("Definer", 384),
+        text("Time zone", 64),
+        text("Type", 9),
+        date_time("Execute at"),
+        nullable("Interval value", 256),
+        nullable("Interval field", 18),
+        date_time("Starts"),
+        date_time("Ends"),
+        text("Status", 18),
+        bigint("Originator", 10),
+        text("character_set_client", 32),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+    ]))
+}
+
+/// Stored routines are not there yet.
+pub(super) fn routines() -> Listing {
+    Listing::new(vec![
+        text("Db", 64),
+        text("Name", 64),
+        text("Type", 13),
+        text("Definer", 384),
+        date_time("Modified"),
+        date_time("Created"),
+        text("Security_type", 7),
+        blob_text("Comment", false),
+        text("character_set_client", 32),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+    ])
+}
+
+/// COM_FIELD_LIST: a table's columns whose names match, each with its default.
+pub(crate) fn field_list(
+    session: &Session,
+    name: &str,
+    wild: &str,
+) -> Result<Vec<(ColumnMeta, Option<String>)>, ClientError> {
+    let object = ObjectName { database: None, name: Ident(name.as_bytes()) };
+    let handle = table(session, &object)?;
+    let mut out = Vec::new();
+    let def = &handle.def;
+    for (i, column) in def.columns.iter().enumerate() {
+        let matches = wild.is_empty()
+            || sql_plan::like::matches(
+                charset::Collation::UTF8MB3_GENERAL_CI,
+                column.name.as_bytes(),
+                wild.as_bytes(),
+                Some('\\'),
+            );
+        if matches {
+            let default = match default_text(column) {
+                Value::Null => None,
+                v => Some(crate::text::to_string(&v)),
+            };
+            let meta = ColumnMeta {
+                schema: def.schema.clone(),
+                table: def.name.clone(),
+                org_table: def.name.clone(),
+                name: column.name.clone(),
+                org_name: column.name.clone(),
+                ty: sql_plan::typing::of_column(&column.ty, column.nullable, column.width),
+                flags: sql_plan::typing::column_flags(def, i),
+            };
+            out.push((meta, default));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,308 @@
+//! SHOW of the server and its sessions: variables, status, processes, engines, character sets, conditions.
+
+use charset::Collation;
+use client_error::{ClientError, connection as error};
+use sql_plan::meta::{ColumnMeta, ExprType};
+use sql_syntax::ast;
+use types::Value;
+
+use super::{Listing, bigint, bigint_or_null, int, nullable, s, text};
+use crate::counters::NAMES;
+use crate::diagnostics::Level;
+use crate::session::Session;
+use crate::variables::{Scope, Var};
+
+fn pairs() -> Listing {
+    Listing::new(vec![text("Variable_name", 64), text("Value", 4096)])
+}
+
+pub(super) fn variables(session: &Session, scope: ast::Scope) -> Listing {
+    let global = scope == ast::Scope::Global;
+    let mut list = pairs();
+    for var in Var::all() {
+        if global && var.def().scope == Scope::Session {
+            continue;
+        }
+        let setting = session.variable(var, global);
+        let shown = setting.text(var.def()).unwrap_or_default();
+        list.row([s(var.name()), s(&shown)]);
+    }
+    list
+}
+
+pub(super) fn status(session: &Session, scope: ast::Scope) -> Listing {
+    let server = session.server();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let totals = server.connections.totals();
+    let own = &session.entry.counters;
+    let globals_only = ["Aborted_clients", "Aborted_connects", "Connections"];
+    for ((name, total), mine) in NAMES.iter().zip(totals.values()).zip(own.values()) {
+        let global = scope == ast::Scope::Global || globals_only.contains(name);
+        rows.push(((*name).to_owned(), if global { total } else { mine }.to_string()));
+    }
+    rows.retain(|(name, _)| name != "Connections");
+    rows.extend(server.status_values().into_iter().map(|(n, v)| (n.to_owned(), v)));
+    rows.sort();
+    let mut list = pairs();
+    for (name, value) in rows {
+        list.row([s(&name), s(&value)]);
+    }
+    list
+}
+
+pub(super) fn process_list(session: &Session, full: bool) -> Listing {
+    let mut list = Listing::new(vec![
+        bigint("Id", 11),
+        text("User", 128),
+        text("Host", 64),
+        nullable("db", 64),
+        text("Command", 16),
+        int("Time", 7),
+        nullable("State", 30),
+        nullable("Info", if full { 1024 } else { 100 }),
+        ColumnMeta::plain("Progress", ExprType { length: 7, decimals: 3, ..ExprType::double().not_null() }),
+    ]);
+    let server = session.server();
+    for p in server.connections.processes(server.now_us()) {
+        let info = p.statement.map_or(Value::Null, |t| {
+            let shown = String::from_utf8_lossy(&t);
+            s(if full {
+                &shown
+            } else {
+                shown.char_indices().nth(100).map_or(&*shown, |(at, _)| &shown[..at])
+            })
+        });
+        list.row([
+            Value::Int(p.id as i64),
+            s(&p.user),
+            s(&p.host),
+            p.database.map_or(Value::Null, |d| s(&d)),
+            s(p.command),
+            Value::Int(p.seconds as i64),
+            s(if info.is_null() { "" } else { "starting" }),
+            info,
+            Value::Double(0.0),
+        ]);
+    }
+    list
+}
+
+pub(super) fn engines() -> Listing {
+    let mut list = Listing::new(vec![
+        text("Engine", 64),
+        text("Support", 8),
+        text("Comment", 160),
+        nullable("Transactions", 3),
+        nullable("XA", 3),
+        nullable("Savepoints", 3),
+    ]);
+    let comment = "Row locks, versions and undo in the one log";
+    list.row([s("InnoDB"), s("DEFAULT"), s(comment), s("YES"), s("NO"), s("YES")]);
+    list
+}
+
+pub(super) fn plugins() -> Listing {
+    let mut list = Listing::new(vec![
+        text("Name", 64),
+        text("Status", 16),
+        text("Type", 80),
+        nullable("Library", 64),
+        text("License", 80),
+    ]);
+    let rows =
+        [("binlog", "DAEMON"), ("mysql_native_password", "AUTHENTICATION"), ("InnoDB", "STORAGE ENGINE")];
+    for (name, kind) in rows {
+        list.row([s(name), s("ACTIVE"), s(kind), Value::Null, s("Apache-2.0")]);
+    }
+    list
+}
+
+pub(super) fn character_sets() -> Listing {
+    let mut list = Listing::new(vec![
+        text("Charset", 32),
+        text("Description", 60),
+        text("Default collation", 64),
+        bigint("Maxlen", 3),
+    ]);
+    let mut seen = Vec::new();
+    for collation in Collation::all() {
+        let charset = collation.charset();
+        if seen.contains(&charset) {
+            continue;
+        }
+        seen.push(charset);
+        list.row([
+            s(charset.name()),
+            s(charset.description()),
+            s(Collation::default_of(charset).name()),
+            Value::Int(charset.max_len() as i64),
+        ]);
+    }
+    list.sorted()
+}
+
+pub(super) fn collations() -> Listing {
+    let mut list = Listing::new(vec![
+        text("Collation", 64),
+        nullable("Charset", 32),
+        bigint_or_null("Id", 11),
+        nullable("Default", 3),
+        text("Compiled", 3),
+        bigint("Sortlen", 3),
+    ]);
+    for collation in Collation::all() {
+        let is_default = Collation::default_of(collation.charset()) == collation;
+        let sort_length =
+            if collation.name().contains("unicode") || collation.name().contains("uca") { 8 } else { 1 };
+        list.row([
+            s(collation.name()),
+            s(collation.charset().name()),
+            Value::Int(i64::from(collation.id())),
+            s(if is_default { "Yes" } else { "" }),
+            s("Yes"),
+            Value::Int(sort_length),
+        ]);
+    }
+    list.sorted()
+}
+
+pub(super) fn privileges() -> Listing {
+    let mut list = Listing::new(vec![text("Privilege", 10), text("Context", 15), text("Comment", 64)]);
+    let rows = [
+        ("Alter", "Tables", "To change table definitions"),
+        ("Create", "Databases,Tables,Indexes", "To make databases and tables"),
+        ("Delete", "Tables", "To delete rows"),
+        ("Drop", "Databases,Tables", "To drop databases and tables"),
+        ("Index", "Tables", "To make and drop indexes"),
+        ("Insert", "Tables", "To insert rows"),
+        ("Process", "Server Admin", "To see the statements of other users"),
+        ("Select", "Tables", "To read rows"),
+        ("Shutdown", "Server Admin", "To stop the server"),
+        ("Update", "Tables", "To change rows"),
+        ("Usage", "Server Admin", "No privileges: connecting only"),
+    ];
+    for (name, context, comment) in rows {
+        list.row([s(name), s(context), s(comment)]);
+    }
+    list
+}
+
+/// The account a statement names, by default the session's own.
+fn account<'a>(session: &'a Session, account: Option<&ast::Account<'a>>) -> (String, String) {
+    match account {
+        Some(ast::Account::Name { user, host }) => (
+            String::from_utf8_lossy(user).into_owned(),
+            host.map_or_else(|| "%".to_owned(), |h| String::from_utf8_lossy(h).into_owned()),
+        ),
+        _ => (session.identity.user.clone(), session.identity.account_host.clone()),
+    }
+}
+
+fn known(session: &Session, user: &str, host: &str) -> Result<(), ClientError> {
+    let found = session.server().accounts.all().iter().any(|a| a.user == user && a.host == host);
+    if found { Ok(()) } else { Err(error::no_grants(user, host)) }
+}
+
+pub(super) fn grants(session: &Session, asked: Option<&ast::Account<'_>>) -> Result<Listing, ClientError> {
+    let (user, host) = account(session, asked);
+    known(session, &user, &host)?;
+    let mut list = Listing::new(vec![text(&format!("Grants for {user}@{host}"), 1024)]);
+    list.row([s(&format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION"))]);
+    Ok(list)
+}
+
+pub(super) fn create_user(
+    session: &Session,
+    asked: Option<&ast::Account<'_>>,
+) -> Result<Listing, ClientError> {
+    let (user, host) = account(session, asked);
+    known(session, &user, &host)?;
+    let mut list = Listing::new(vec![text(&format!("CREATE USER for {user}@{host}"), 1024)]);
+    list.row([s(&format!("CREATE USER `{user}`@`{host}`"))]);
+    Ok(list)
+}
+
+pub(super) fn warnings(session: &Session, errors_only: bool, limit: Option<&ast::Limit<'_>>) -> Listing {
+    let code = ColumnMeta::plain("Code", ExprType::int(4).not_null().unsigned());
+    let mut list = Listing::new(vec![text("Level", 7), code, text("Message", 512)]);
+    for c in session.diagnostics.conditions() {
+        if !errors_only || c.level == Level::Error {
+            list.row([s(c.level.name()), Value::Int(i64::from(c.error.errno)), s(&c.error.text)]);
+        }
+    }
+    let literal = |e: Option<&ast::Expr<'_>>| match e {
+        Some(ast::Expr::Literal(ast::Literal::Int(n))) => usize::try_from(*n).ok(),
+        _ => None,
+    };
+    if let Some(limit) = limit {
+        let skip = literal(limit.offset.as_ref()).unwrap_or(0).min(list.rows.len());
+        list.rows.drain(..skip);
+        list.rows.truncate(literal(limit.count.as_ref()).unwrap_or(usize::MAX));
+    }
+    list
+}
+
+pub(super) fn count(name: &str, value: u64) -> Listing {
+    let mut list = Listing::new(vec![ColumnMeta::plain(name, ExprType::bigint().unsigned())]);
+    list.row([Value::UInt(value)]);
+    list
+}
+
+pub(super) fn profiles() -> Listing {
+    let duration = ColumnMeta::plain("Duration", ExprType { length: 8, ..ExprType::double().not_null() });
+    Listing::new(vec![int("Query_ID", 10), duration, text("Query", 40)])
+}
+
+fn binlog_on(session: &Session) -> bool {
+    session.server().variables.u64(Var::LOG_BIN) != 0
+}
+
+pub(super) fn binary_logs(session: &Session) -> Result<Listing, ClientError> {
+    if !binlog_on(session) {
+        return Err(error::no_binary_log());
+    }
+    let size =
+        ColumnMeta::plain("File_size", ExprType { length: 20, ..ExprType::bigint().not_null().unsigned() });
+    let mut list = Listing::new(vec![text("Log_name", 255), size]);
+    for (name, size) in session.server().log_files() {
+        list.row([s(&name), Value::UInt(size)]);
+    }
+    Ok(list)
+}
+
+pub(super) fn binlog_status(session: &Session) -> Listing {
+    let position =
+        ColumnMeta::plain("Position", ExprType { length: 20, ..ExprType::bigint().not_null().unsigned() });
+    let columns = vec![text("File", 512), position, text("Binlog_Do_DB", 255), text("Binlog_Ignore_DB", 255)];
+    let mut list = Listing::new(columns);
+    if binlog_on(session)
+        && let Some((name, size)) = session.server().log_files().pop()
+    {
+        list.row([s(&name), Value::UInt(size), s(""), s("")]);
+    }
+    list
+}
+
+pub(super) fn slave_hosts() -> Listing {
+    Listing::new(vec![int("Server_id", 10), text("Host", 20), int("Port", 7), int("Master_id", 10)])
+}
+
+/// No replica runs here; the columns that tools look for are there.
+pub(super) fn slave_status() -> Listing {
+    Listing::new(vec![
+        nullable("Slave_IO_State", 64),
+        nullable("Master_Host", 255),
+        nullable("Master_User", 384),
+        int("Master_Port", 5),
+        text("Master_Log_File", 512),
+        bigint("Read_Master_Log_Pos", 20),
+        text("Slave_IO_Running", 10),
+        text("Slave_SQL_Running", 3),
+        int("Last_Errno", 4),
+        nullable("Last_Error", 1024),
+        bigint("Exec_Master_Log_Pos", 20),
+        bigint_or_null("Seconds_Behind_Master", 20),
+        nullable("Using_Gtid", 11),
+        text("Gtid_IO_Pos", 1024),
+    ])
+}

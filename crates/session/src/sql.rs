@@ -1,0 +1,751 @@
+//! The bridge to the planner and the executor: what they ask of a session, and how a plan runs inside its transaction.
+//!
+//! # A planned statement
+//! plan (or take the prepared one) -> shared metadata locks, and a check that the plan is still of the tables' current versions ->
+//! transaction -> execute into the result writer -> commit when it is its own transaction -> OK or end of rows.
+//! A plan that went stale is made again and the statement starts over; nothing has happened by then.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Gtid;
+use catalog::mdl::MdlContext;
+use client_error::{ClientError, connection as error};
+use sql_exec::{ExecContext, ExecSettings, Outcome, RowSink, SessionState, SinkClosed, Workspace};
+use sql_plan::error::{SqlError, SqlResult, Warnings};
+use sql_plan::expr::SessionValue;
+use sql_plan::meta::ColumnMeta;
+use sql_plan::plan::{Plan, PlanKind, VirtualTable};
+use sql_plan::{PlanContext, Variables};
+use sql_syntax::ast::{self, Statement};
+use storage::trx::{Isolation, Trx};
+use types::{Context, Value};
+
+use crate::counters::Counter;
+use crate::diagnostics::Level;
+use crate::output::Output;
+use crate::prepared::{PreparedPlan, PreparedStatement};
+use crate::registry::{Entry, Kill};
+use crate::results::StoredRows;
+use crate::server::Server;
+use crate::session::{Done, Session};
+use crate::set::value_of;
+use crate::show::Listing;
+use crate::statement::{self, Reply, Then};
+use crate::variables::{SessionVariables, Setting, Var};
+
+/// The parts of a session that expressions read and write, borrowed apart from its transaction.
+pub(crate) struct SessionScope<'a> {
+    server: &'a Server,
+    entry: &'a Entry,
+    variables: &'a SessionVariables,
+    computed: Computed<'a>,
+    user_variables: &'a mut HashMap<Box<str>, Value>,
+    last_insert_id: &'a mut u64,
+    row_count: i64,
+    found_rows: u64,
+    user: &'a str,
+    origin_host: &'a str,
+    account_host: &'a str,
+    shown: &'a [Vec<Value>],
+}
+
+/// Values of variables that are not stored but worked out.
+#[derive(Clone, Copy)]
+pub(crate) struct Computed<'a> {
+    pub database: &'a str,
+    pub warnings: u64,
+    pub errors: u64,
+    pub last_insert_id: u64,
+    pub next_insert_id: u64,
+    pub now_us: i64,
+    pub in_transaction: bool,
+    pub connection: u64,
+    pub last_gtid: Option<Gtid>,
+}
+
+impl Computed<'_> {
+    /// The value of `var` when it is one of those.
+    pub(crate) fn setting(&self, server: &Server, var: Var) -> Option<Setting> {
+        Some(match var {
+            Var::WARNING_COUNT => Setting::UInt(self.warnings),
+            Var::ERROR_COUNT => Setting::UInt(self.errors),
+            Var::LAST_INSERT_ID | Var::IDENTITY => Setting::UInt(self.last_insert_id),
+            Var::INSERT_ID => Setting::UInt(self.next_insert_id),
+            Var::TIMESTAMP => Setting::Double(self.now_us as f64 / 1e6),
+            Var::IN_TRANSACTION => Setting::UInt(u64::from(self.in_transaction)),
+            Var::PSEUDO_THREAD_ID => Setting::UInt(self.connection),
+            Var::LAST_GTID => Setting::Text(self.last_gtid.map(|g| g.to_string()).unwrap_or_default().into()),
+            Var::GTID_BINLOG_POS | Var::GTID_CURRENT_POS => Setting::Text(server.gtid_position().into()),
+            Var::GTID_BINLOG_STATE => Setting::Text(server.gtid_state().into()),
+            _ => return None,
+        })
+    }
+}
+
+impl Session {
+    pub(crate) fn computed(&self) -> Computed<'_> {
+        Computed { database: &self.database, ..self.computed_without_database() }
+    }
+
+    fn computed_without_database(&self) -> Computed<'static> {
+        Computed {
+            database: "",
+            warnings: self.diagnostics.warning_count(),
+            errors: self.diagnostics.error_count(),
+            last_insert_id: self.last_insert_id,
+            next_insert_id: self.next_insert_id,
+            now_us: self.now_micros(),
+            in_transaction: self.transaction.is_active(),
+            connection: self.entry.id,
+            last_gtid: self.last_gtid,
+        }
+    }
+
+    /// A system variable's value, computed ones included.
+    pub(crate) fn variable(&self, var: Var, global: bool) -> Cow<'_, Setting> {
+        if !global && let Some(setting) = self.computed().setting(self.server(), var) {
+            return Cow::Owned(setting);
+        }
+        if global || var.def().scope == crate::variables::Scope::Global {
+            if let Some(setting) = self.computed().setting(self.server(), var) {
+                return Cow::Owned(setting);
+            }
+            return Cow::Owned(self.server().variables.get(var));
+        }
+        Cow::Borrowed(self.variables.get(var))
+    }
+
+    /// NOW() of the running statement, microseconds since 1970.
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.fixed_now_us.unwrap_or_else(|| self.server().wall_us())
+    }
+}
+
+fn system_value(
+    server: &Server,
+    variables: &SessionVariables,
+    computed: &Computed<'_>,
+    name: &str,
+    global: bool,
+) -> Option<Value> {
+    let var = Var::by_name(name.as_bytes())?;
+    if let Some(setting) = computed.setting(server, var) {
+        return Some(value_of(var, &setting));
+    }
+    if global || var.def().scope == crate::variables::Scope::Global {
+        return Some(value_of(var, &server.variables.get(var)));
+    }
+    Some(value_of(var, variables.get(var)))
+}
+
+impl SessionState for SessionScope<'_> {
+    fn user_variable(&self, name: &str) -> Value {
+        self.user_variables.get(name).cloned().unwrap_or_default()
+    }
+    fn set_user_variable(&mut self, name: &str, value: &Value) {
+        self.user_variables.insert(name.into(), value.clone());
+    }
+    fn system_variable(&self, name: &str, global: bool) -> Option<Value> {
+        system_value(self.server, self.variables, &self.computed, name, global)
+    }
+    fn session_value(&mut self, which: SessionValue, args: &[Value]) -> Value {
+        match which {
+            SessionValue::Database if self.computed.database.is_empty() => Value::Null,
+            SessionValue::Database => Value::utf8(self.computed.database),
+            SessionValue::User => Value::utf8(&format!("{}@{}", self.user, self.origin_host)),
+            SessionValue::CurrentUser => Value::utf8(&format!("{}@{}", self.user, self.account_host)),
+            SessionValue::ConnectionId => Value::Int(self.entry.id as i64),
+            SessionValue::LastInsertId => match args.first() {
+                None => Value::UInt(*self.last_insert_id),
+                Some(Value::Null) => {
+                    *self.last_insert_id = 0;
+                    Value::Null
+                }
+                Some(v) => {
+                    *self.last_insert_id = crate::text::as_i64(v) as u64;
+                    Value::UInt(*self.last_insert_id)
+                }
+            },
+            SessionValue::RowCount => Value::Int(self.row_count),
+            SessionValue::FoundRows => Value::Int(self.found_rows as i64),
+            SessionValue::Version => Value::utf8(crate::handshake::VERSION),
+            SessionValue::CurrentRole => Value::Null,
+        }
+    }
+    fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        if table == SHOWN {
+            return Ok(self.shown.to_vec());
+        }
+        Err(SqlError::not_supported(format!("information_schema.{table}")))
+    }
+    fn interrupted(&self) -> bool {
+        self.entry.killed() != Kill::No
+    }
+}
+
+/// What the planner asks while it types `@@x`.
+pub(crate) struct PlanVariables<'a> {
+    server: &'a Server,
+    variables: &'a SessionVariables,
+    computed: Computed<'a>,
+}
+
+impl<'a> PlanVariables<'a> {
+    pub(crate) fn of(scope: &SessionScope<'a>) -> Self {
+        Self { server: scope.server, variables: scope.variables, computed: scope.computed }
+    }
+}
+
+impl Variables for PlanVariables<'_> {
+    fn system(&self, name: &str, global: bool) -> Option<Value> {
+        system_value(self.server, self.variables, &self.computed, name, global)
+    }
+}
+
+pub(crate) fn no_virtual_table(_: &str, _: &str) -> Option<VirtualTable> {
+    None
+}
+
+impl Session {
+    /// Runs `body` with what the planner needs.
+    fn with_planner<R>(&self, body: impl FnOnce(&PlanContext<'_>) -> R) -> R {
+        self.with_planner_over(&no_virtual_table, body)
+    }
+
+    /// Same, with virtual tables.
+    fn with_planner_over<R>(
+        &self,
+        virtual_table: &dyn Fn(&str, &str) -> Option<VirtualTable>,
+        body: impl FnOnce(&PlanContext<'_>) -> R,
+    ) -> R {
+        let variables =
+            PlanVariables { server: self.server(), variables: &self.variables, computed: self.computed() };
+        let account = self.account();
+        body(&PlanContext {
+            catalog: self.server().catalog(),
+            database: &self.database,
+            sql_mode: self.settings.sql_mode,
+            connection_collation: self.settings.connection,
+            div_precision_increment: self.variables.u64(Var::DIV_PRECISION_INCREMENT) as u8,
+            variables: &variables,
+            user: &account,
+            virtual_table,
+        })
+    }
+
+    fn plan(&self, statement: &Statement<'_>, params: u32) -> Result<Option<Plan>, ClientError> {
+        self.with_planner(|cx| sql_plan::plan(statement, params, cx)).map_err(|e| ClientError::from(&e))
+    }
+
+    pub(crate) fn exec_settings(&self) -> ExecSettings {
+        let v = &self.variables;
+        ExecSettings {
+            lock_wait_timeout: Duration::from_secs(v.u64(Var::LOCK_WAIT_TIMEOUT)),
+            locking_reads: self.transaction.is_active()
+                && self.transaction.trx().is_some_and(|t| t.options().isolation == Isolation::Serializable),
+            found_rows: self.capabilities().contains(wire::Capabilities::FOUND_ROWS),
+            auto_increment_increment: v.u64(Var::AUTO_INCREMENT_INCREMENT),
+            auto_increment_offset: v.u64(Var::AUTO_INCREMENT_OFFSET),
+            next_insert_id: self.next_insert_id,
+            group_concat_max_len: v.u64(Var::GROUP_CONCAT_MAX_LEN),
+            select_limit: self.settings.select_limit,
+            // NO_AUTO_VALUE_ON_ZERO
+            no_auto_value_on_zero: self.settings.sql_mode.has(1 << 19),
+        }
+    }
+}
+
+/// Plans and runs a statement that is not prepared.
+pub(crate) fn run_planned(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &Statement<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    session.params.clear();
+    loop {
+        let Some(plan) = session.plan(statement, 0)? else {
+            return Err(error::not_supported("this statement"));
+        };
+        match run_plan(session, out, &plan, reply)? {
+            Ran::Done(_) => return Ok(()),
+            Ran::Stale => {}
+        }
+    }
+}
+
+/// What became of a plan.
+enum Ran {
+    Done(StoredRows),
+    /// Its tables have changed since it was made; nothing has happened.
+    Stale,
+}
+
+fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
+    session.values.now_micros = session.now_micros();
+    let settings = session.exec_settings();
+    let server = Arc::clone(session.server());
+    let held = session.transaction.mdl.held();
+    let locked = sql_exec::lock_tables(
+        plan,
+        &|| server.catalog(),
+        &mut session.transaction.mdl,
+        settings.lock_wait_timeout,
+    );
+    match locked {
+        Ok(()) => {}
+        Err(SqlError::StalePlan) => {
+            session.transaction.mdl.release_to(held);
+            return Ok(Ran::Stale);
+        }
+        Err(e) => return Err(session.statement_failed(&e)),
+    }
+    if let Err(e) = session.ensure_trx(plan.writes()) {
+        session.transaction.mdl.release_to(held);
+        return Err(e);
+    }
+    let settings = session.exec_settings();
+    let mut writer = session.result_writer(out, reply);
+    let mut warnings = Warnings::new();
+    warnings.set_kept_max(session.settings.max_error_count as u32);
+    let outcome =
+        execute(session, settings, &mut warnings, |cx, params| sql_exec::run(plan, params, cx, &mut writer));
+    session.take_warnings(&warnings);
+    match outcome {
+        Ok(outcome) => {
+            let has_rows = writer.has_begun();
+            let stored = writer.into_stored();
+            finish(session, out, &outcome, has_rows, stored, reply).map(Ran::Done)
+        }
+        Err(e) => {
+            writer.take_back();
+            Err(session.statement_failed(&e))
+        }
+    }
+}
+
+/// The parts of a session that a statement works with beside what expressions see.
+pub(crate) struct Parts<'a> {
+    pub(crate) trx: Option<&'a mut Trx>,
+    pub(crate) mdl: &'a mut MdlContext,
+    pub(crate) values: &'a mut Context,
+    pub(crate) workspace: &'a mut Workspace,
+    pub(crate) params: &'a [Value],
+}
+
+impl Session {
+    /// Borrows what expressions see and what statements work with apart from each other.
+    pub(crate) fn split<'a>(&'a mut self, server: &'a Server) -> (SessionScope<'a>, Parts<'a>) {
+        let computed = self.computed_without_database();
+        let scope = SessionScope {
+            server,
+            entry: &self.entry,
+            variables: &self.variables,
+            computed: Computed { database: &self.database, ..computed },
+            user_variables: &mut self.user_variables,
+            last_insert_id: &mut self.last_insert_id,
+            row_count: self.row_count,
+            found_rows: self.found_rows,
+            user: &self.identity.user,
+            origin_host: &self.origin.host,
+            account_host: &self.identity.account_host,
+            shown: &self.shown,
+        };
+        let (trx, mdl) = self.transaction.parts();
+        let parts = Parts {
+            trx,
+            mdl,
+            values: &mut self.values,
+            workspace: &mut self.workspace,
+            params: &self.params,
+        };
+        (scope, parts)
+    }
+}
+
+/// Hands `run` what the executor needs of the session.
+fn execute<R>(
+    session: &mut Session,
+    settings: ExecSettings,
+    warnings: &mut Warnings,
+    run: impl FnOnce(&mut ExecContext<'_>, &[Value]) -> SqlResult<R>,
+) -> SqlResult<R> {
+    let server = Arc::clone(session.server());
+    let (mut scope, parts) = session.split(&server);
+    let Some(trx) = parts.trx else { return Err(SqlError::Interrupted) };
+    let mut cx = ExecContext {
+        trx,
+        values: parts.values,
+        warnings,
+        session: &mut scope,
+        settings,
+        workspace: parts.workspace,
+    };
+    run(&mut cx, parts.params)
+}
+
+/// A statement that succeeded: ends its transaction, remembers what it did, replies.
+fn finish(
+    session: &mut Session,
+    out: &mut Output,
+    outcome: &Outcome,
+    has_rows: bool,
+    stored: StoredRows,
+    reply: Reply,
+) -> Result<StoredRows, ClientError> {
+    session.end_statement()?;
+    session.next_insert_id = 0;
+    if outcome.last_insert_id != 0 {
+        session.last_insert_id = outcome.last_insert_id;
+    }
+    if has_rows {
+        session.found_rows = outcome.found_rows;
+        return Ok(session.finish_rows(out, outcome.found_rows, stored, reply));
+    }
+    session.row_count = outcome.affected_rows as i64;
+    let done = Done {
+        affected_rows: outcome.affected_rows,
+        insert_id: outcome.insert_id,
+        info: outcome.info.clone(),
+    };
+    session.send_ok(out, &done, reply.more);
+    Ok(stored)
+}
+
+impl Session {
+    /// Closes a result set: the packet after its rows, or the word that rows wait for COM_STMT_FETCH.
+    pub(crate) fn finish_rows(
+        &mut self,
+        out: &mut Output,
+        rows: u64,
+        stored: StoredRows,
+        reply: Reply,
+    ) -> StoredRows {
+        self.row_count = -1;
+        self.entry.counters.add(Counter::RowsSent, rows);
+        let state = self.take_state(out.capabilities);
+        let ok = wire::OkPacket {
+            status: self
+                .status()
+                .set(wire::Status::MORE_RESULTS, reply.more)
+                .set(wire::Status::CURSOR_EXISTS, reply.cursor),
+            warnings: self.diagnostics.wire_count(),
+            session_state: &state,
+            ..wire::OkPacket::default()
+        };
+        out.end_of_rows(&ok);
+        stored
+    }
+
+    /// A statement failed: undoes what it did and says why.
+    pub(crate) fn statement_failed(&mut self, why: &SqlError) -> ClientError {
+        self.undo_statement(why);
+        match why {
+            SqlError::Interrupted => statement::killed_error(self),
+            other => ClientError::from(other),
+        }
+    }
+
+    /// Warnings of the executor and of the value library become conditions.
+    pub(crate) fn take_warnings(&mut self, warnings: &Warnings) {
+        if warnings.count() == 0 {
+            return;
+        }
+        for (level, condition) in warnings.list() {
+            let level = match level {
+                sql_plan::error::Level::Note => Level::Note,
+                sql_plan::error::Level::Warning => Level::Warning,
+                sql_plan::error::Level::Error => Level::Error,
+            };
+            self.warn(level, ClientError::from(condition));
+        }
+        let kept = warnings.list().len() as u64;
+        self.diagnostics.count_only(u64::from(warnings.count()).saturating_sub(kept));
+    }
+}
+
+/// What is remembered of a prepared statement.
+pub(crate) struct Prepared {
+    pub params: u16,
+    pub plan: Option<PreparedPlan>,
+}
+
+/// Parses and plans a statement that will run later.
+pub(crate) fn prepare(session: &mut Session, text: &[u8]) -> Result<Prepared, ClientError> {
+    let arena = session.take_arena();
+    let outcome = prepare_in(session, &arena, text);
+    let mut arena = arena;
+    arena.reset();
+    session.give_arena(arena);
+    outcome
+}
+
+fn prepare_in(
+    session: &mut Session,
+    arena: &sql_syntax::Arena,
+    text: &[u8],
+) -> Result<Prepared, ClientError> {
+    let options = sql_syntax::ParseOptions { params: true, ..session.settings.parse };
+    let parsed = sql_syntax::parse(arena, text, options).map_err(|e| error::syntax(&e))?;
+    if let Some(next) = parsed.next {
+        return Err(error::syntax_near(&text[next..], text));
+    }
+    if matches!(parsed.statement, Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)) {
+        return Err(error::not_preparable());
+    }
+    let params = u16::try_from(parsed.params).map_err(|_| error::too_many_placeholders())?;
+    let plan = session.plan(&parsed.statement, parsed.params)?.map(|plan| PreparedPlan {
+        plan: Arc::new(plan),
+        database: Arc::clone(&session.database),
+        generation: session.plan_generation,
+    });
+    Ok(Prepared { params, plan })
+}
+
+/// Runs a prepared statement with the session's parameters.
+pub(crate) fn run_prepared(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &mut PreparedStatement,
+    mut reply: Reply,
+) -> Result<Then, ClientError> {
+    loop {
+        let Some(prepared) = &statement.plan else {
+            return run_text_again(session, out, statement, reply);
+        };
+        let current =
+            prepared.generation == session.plan_generation && *prepared.database == *session.database;
+        if current {
+            let plan = Arc::clone(&prepared.plan);
+            let tableless = plan.tables.is_empty() && !plan.writes();
+            session.begin_statement(!tableless);
+            session.entry.counters.count(counter_of(&plan));
+            if let Ran::Done(stored) = run_plan(session, out, &plan, reply)? {
+                statement.told_columns = true;
+                statement.cursor = reply.cursor.then_some(stored);
+                return Ok(Then::GoOn);
+            }
+        }
+        // The tables or the session's settings have changed: plan again.
+        session.entry.counters.count(Counter::ComStmtReprepare);
+        let before = prepared.plan.columns().to_vec();
+        let again = prepare(session, &statement.text)?;
+        if again.plan.as_ref().is_none_or(|p| p.plan.columns() != before.as_slice()) {
+            statement.told_columns = false;
+            reply.definitions = true;
+        }
+        statement.plan = again.plan;
+    }
+}
+
+/// A prepared statement without a plan: parsed and routed like a text.
+fn run_text_again(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &PreparedStatement,
+    reply: Reply,
+) -> Result<Then, ClientError> {
+    let text = Arc::clone(&statement.text);
+    let arena = session.take_arena();
+    let options = sql_syntax::ParseOptions { params: true, ..session.settings.parse };
+    let outcome = match sql_syntax::parse(&arena, &text, options) {
+        Ok(parsed) => statement::run_one(session, out, &parsed, &text[..parsed.end], reply),
+        Err(e) => Err(error::syntax(&e)),
+    };
+    let mut arena = arena;
+    arena.reset();
+    session.give_arena(arena);
+    outcome
+}
+
+/// Runs a prepared statement for its effect: one row of a bulk execute.
+pub(crate) fn run_for_effect(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &mut PreparedStatement,
+) -> Result<Done, ClientError> {
+    let mark = (out.writer().len(), out.sequence());
+    run_prepared(session, out, statement, Reply { format: crate::results::Format::Binary, ..Reply::TEXT })?;
+    let affected = session.row_count.max(0) as u64;
+    out.writer().rewind(mark.0, mark.1);
+    Ok(Done { affected_rows: affected, insert_id: session.last_insert_id, info: String::new() })
+}
+
+fn counter_of(plan: &Plan) -> Counter {
+    match &plan.kind {
+        PlanKind::Query(_) => Counter::ComSelect,
+        PlanKind::Insert(_) => Counter::ComInsert,
+        PlanKind::Update(_) => Counter::ComUpdate,
+        PlanKind::Delete(_) => Counter::ComDelete,
+        PlanKind::Do(_) => Counter::ComDo,
+    }
+}
+
+/// The counter of an INSERT or REPLACE.
+pub(crate) fn insert_counter(i: &ast::Insert<'_>) -> Counter {
+    let from_query = matches!(i.source, ast::InsertSource::Query(_));
+    match (i.replace, from_query) {
+        (false, false) => Counter::ComInsert,
+        (false, true) => Counter::ComInsertSelect,
+        (true, false) => Counter::ComReplace,
+        (true, true) => Counter::ComReplaceSelect,
+    }
+}
+
+/// Whether a query reads no table: it leaves the conditions of the statement before alone.
+pub(crate) fn is_tableless(query: &ast::Query<'_>) -> bool {
+    matches!(query.body, ast::QueryBody::Select(s) if s.from.is_empty())
+}
+
+/// The value of an expression without tables.
+pub(crate) fn evaluate(session: &mut Session, expr: &ast::Expr<'_>) -> Result<Value, ClientError> {
+    session.values.now_micros = session.now_micros();
+    let (plan, _) =
+        session.with_planner(|cx| sql_plan::plan_expr(expr, cx)).map_err(|e| ClientError::from(&e))?;
+    session.ensure_trx(false)?;
+    let settings = session.exec_settings();
+    let mut warnings = Warnings::new();
+    let outcome =
+        execute(session, settings, &mut warnings, |cx, params| sql_exec::evaluate(&plan, params, cx));
+    session.take_warnings(&warnings);
+    match outcome {
+        Ok(value) => {
+            session.end_statement()?;
+            Ok(value)
+        }
+        Err(e) => Err(session.statement_failed(&e)),
+    }
+}
+
+/// Statements of the dictionary and of maintenance; what nobody runs is refused here.
+pub(crate) fn run_other(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &Statement<'_>,
+    text: &[u8],
+    reply: Reply,
+) -> Result<(), ClientError> {
+    if sql_exec::ddl::is_ddl(statement) {
+        return crate::ddl::run(session, out, statement, text, reply);
+    }
+    if let Statement::TableAdmin(admin) = statement {
+        return crate::ddl::table_admin(session, out, admin, reply);
+    }
+    Err(error::not_supported(&statement_name(statement)))
+}
+
+fn statement_name(statement: &Statement<'_>) -> String {
+    let debug = format!("{statement:?}");
+    debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+}
+
+/// Keeps the rows of a SHOW for which `condition` holds: the listing becomes a virtual table, and the condition the WHERE clause
+/// of a query over it.
+pub(crate) fn filter(
+    session: &mut Session,
+    listing: &mut Listing,
+    condition: &ast::Expr<'_>,
+) -> Result<(), ClientError> {
+    let name =
+        ast::ObjectName { database: Some(ast::Ident(b"information_schema")), name: ast::Ident(b"SHOW") };
+    let table = ast::TableFactor { name, partitions: &[], system_time: None, alias: None, hints: &[] };
+    let select = ast::Select {
+        options: ast::SelectOptions::default(),
+        items: &[ast::SelectItem::All],
+        from: &[ast::TableRef::Table(&table)],
+        filter: Some(*condition),
+        group_by: &[],
+        rollup: false,
+        having: None,
+        windows: &[],
+    };
+    let query = ast::Query {
+        with: None,
+        body: ast::QueryBody::Select(&select),
+        order_by: &[],
+        limit: None,
+        lock: None,
+        into: None,
+        procedure: None,
+    };
+    let columns: Arc<[ColumnMeta]> = listing.columns.clone().into();
+    let find = |_: &str, name: &str| {
+        (name == SHOWN).then(|| VirtualTable { name: SHOWN, columns: Arc::clone(&columns) })
+    };
+    let planned = session.with_planner_over(&find, |cx| sql_plan::plan(&Statement::Query(&query), 0, cx));
+    let Some(plan) = planned.map_err(|e| ClientError::from(&e))? else { return Ok(()) };
+    session.ensure_trx(false)?;
+    let settings = session.exec_settings();
+    let mut kept = Kept::default();
+    let mut warnings = Warnings::new();
+    session.shown = std::mem::take(&mut listing.rows);
+    let outcome =
+        execute(session, settings, &mut warnings, |cx, params| sql_exec::run(&plan, params, cx, &mut kept));
+    session.shown.clear();
+    session.take_warnings(&warnings);
+    match outcome {
+        Ok(_) => {
+            session.end_statement()?;
+            listing.rows = kept.rows;
+            Ok(())
+        }
+        Err(e) => Err(session.statement_failed(&e)),
+    }
+}
+
+/// The virtual table of a SHOW with WHERE.
+const SHOWN: &str = "SHOW";
+
+/// A sink that keeps rows as values.
+#[derive(Default)]
+struct Kept {
+    rows: Vec<Vec<Value>>,
+    row: Vec<Value>,
+}
+
+impl RowSink for Kept {
+    fn columns(&mut self, _: &[ColumnMeta]) -> Result<(), SinkClosed> {
+        Ok(())
+    }
+    fn begin_row(&mut self) {
+        self.row.clear();
+    }
+    fn packed(&mut self, ty: &row_format::ColumnType, bytes: Option<&[u8]>) {
+        let value = bytes.map_or(Ok(Value::Null), |b| row_format::decode(ty, b));
+        self.row.push(value.unwrap_or_default());
+    }
+    fn value(&mut self, value: &Value) {
+        self.row.push(value.clone());
+    }
+    fn end_row(&mut self) -> Result<(), SinkClosed> {
+        self.rows.push(std::mem::take(&mut self.row));
+        Ok(())
+    }
+}
+
+/// EXPLAIN: the plan as rows. ANALYZE would run it and is not there yet.
+pub(crate) fn explain(
+    session: &mut Session,
+    out: &mut Output,
+    explain: &ast::Explain<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    if explain.format == ast::ExplainFormat::Json || explain.kind == ast::ExplainKind::Analyze {
+        return Err(error::not_supported("EXPLAIN FORMAT=JSON and ANALYZE"));
+    }
+    let ast::ExplainTarget::Statement(statement) = &explain.target else {
+        return Err(error::not_supported("EXPLAIN FOR CONNECTION"));
+    };
+    let Some(plan) = session.plan(statement, 0)? else {
+        return Err(error::not_supported("EXPLAIN of this statement"));
+    };
+    let mut writer = session.result_writer(out, reply);
+    // A client that has gone is noticed when the reply is sent.
+    let rows = sql_exec::explain(&plan, &mut writer).unwrap_or(0);
+    let stored = writer.into_stored();
+    session.finish_rows(out, rows, stored, reply);
+    Ok(())
+}

@@ -1,0 +1,415 @@
+//! The session's side of transactions: when one begins, what ends it, its savepoints.
+//!
+//! # States
+//! none -> (BEGIN, or the first statement) open -> COMMIT | ROLLBACK | implicit commit | deadlock -> none
+//!
+//! With autocommit on, a statement outside of an explicit transaction opens one and ends it before it replies.
+//!
+//! # Invariants
+//! X1. Metadata locks live as long as the transaction and are given back after its row locks.
+//! X2. An open engine transaction is interrupted by a kill: its owner is registered with the connection's entry.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use catalog::mdl::MdlContext;
+use client_error::{ClientError, connection as error};
+use sql_plan::error::SqlError;
+use sql_syntax::ast::{self, Completion, TransactionStatement};
+use storage::lock::Owner;
+use storage::trx::{Isolation, LogOptions, Savepoint, Trx, TrxOptions};
+
+use crate::counters::Counter;
+use crate::output::Output;
+use crate::registry::Wake;
+use crate::server::Server;
+use crate::session::{Done, Session};
+use crate::statement::{Reply, Then};
+use crate::variables::Var;
+
+/// Lets a kill reach the row lock wait of the transaction that runs now, and metadata lock waits.
+struct WakeWaits {
+    server: std::sync::Weak<Server>,
+    connection: u64,
+    owner: Arc<Mutex<Option<Arc<Owner>>>>,
+}
+
+impl Wake for WakeWaits {
+    fn wake(&self) {
+        if let Some(owner) = &*self.owner.lock().unwrap_or_else(PoisonError::into_inner) {
+            owner.interrupt();
+        }
+        if let Some(server) = self.server.upgrade() {
+            server.locks().kill(self.connection);
+        }
+    }
+}
+
+/// The transaction of one session.
+pub(crate) struct Transaction {
+    trx: Option<Trx>,
+    /// BEGIN was said, or autocommit is off: it outlives the statement.
+    explicit: bool,
+    read_only: bool,
+    savepoints: Vec<(String, Savepoint)>,
+    pub mdl: MdlContext,
+    owner: Arc<Mutex<Option<Arc<Owner>>>>,
+    /// SET TRANSACTION without a scope: for the next transaction.
+    next_isolation: Option<u16>,
+    next_read_only: Option<bool>,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("trx", &self.trx)
+            .field("explicit", &self.explicit)
+            .finish_non_exhaustive()
+    }
+}
+
+fn isolation_of(level: u64) -> Isolation {
+    match level {
+        0 => Isolation::ReadUncommitted,
+        1 => Isolation::ReadCommitted,
+        3 => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+impl Transaction {
+    pub(crate) fn new(server: &Arc<Server>, entry: &crate::registry::Entry) -> Self {
+        let owner = Arc::<Mutex<Option<Arc<Owner>>>>::default();
+        entry.on_kill(Arc::new(WakeWaits {
+            server: Arc::downgrade(server),
+            connection: entry.id,
+            owner: Arc::clone(&owner),
+        }));
+        Self {
+            trx: None,
+            explicit: false,
+            read_only: false,
+            savepoints: Vec::new(),
+            mdl: server.locks().context(entry.id),
+            owner,
+            next_isolation: None,
+            next_read_only: None,
+        }
+    }
+    /// Whether the client is told SERVER_STATUS_IN_TRANS.
+    pub(crate) fn is_active(&self) -> bool {
+        self.explicit
+    }
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+    pub(crate) fn set_next(&mut self, isolation: Option<u16>, read_only: Option<bool>) {
+        self.next_isolation = isolation.or(self.next_isolation);
+        self.next_read_only = read_only.or(self.next_read_only);
+    }
+    pub(crate) fn forget_next(&mut self) {
+        self.next_isolation = None;
+        self.next_read_only = None;
+    }
+    pub(crate) fn trx(&self) -> Option<&Trx> {
+        self.trx.as_ref()
+    }
+    /// The engine's transaction and the metadata locks of the running statement.
+    pub(crate) fn parts(&mut self) -> (Option<&mut Trx>, &mut MdlContext) {
+        (self.trx.as_mut(), &mut self.mdl)
+    }
+
+    /// The engine's transaction has ended: nothing is left of it but the session's locks.
+    fn forget(&mut self) {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.explicit = false;
+        self.read_only = false;
+        self.savepoints.clear();
+        self.mdl.release_all();
+    }
+    /// The connection ends or starts anew: rolls back.
+    pub(crate) fn abandon(&mut self) {
+        // Dropping rolls back; a log that has stopped leaves that to recovery.
+        self.trx = None;
+        self.forget();
+    }
+}
+
+impl Session {
+    fn trx_options(&mut self) -> TrxOptions {
+        let isolation = self
+            .transaction
+            .next_isolation
+            .take()
+            .map_or_else(|| self.variables.u64(Var::TRANSACTION_ISOLATION), u64::from);
+        TrxOptions {
+            isolation: isolation_of(isolation),
+            lock_wait_timeout: Duration::from_secs(self.variables.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)),
+            snapshot_isolation: self.variables.bool(Var::INNODB_SNAPSHOT_ISOLATION),
+            log: self.log_options(),
+        }
+    }
+
+    fn log_options(&self) -> LogOptions {
+        let replicate = self.is_logged();
+        // 2 is FULL, 3 FULL_NODUP.
+        let full_image = replicate && self.variables.u64(Var::BINLOG_ROW_IMAGE) >= 2;
+        LogOptions { replicate, full_image }
+    }
+
+    /// Whether changes go to the binary log.
+    fn is_logged(&self) -> bool {
+        self.server().log_bin() && self.variables.bool(Var::SQL_LOG_BIN)
+    }
+
+    /// How a commit of this session is numbered; None when it is not in the binary log.
+    pub(crate) fn numbering(&self) -> Option<commit::Numbering> {
+        if !self.is_logged() {
+            return None;
+        }
+        let seq_no = self.variables.u64(Var::GTID_SEQ_NO);
+        Some(commit::Numbering {
+            domain_id: self.variables.u64(Var::GTID_DOMAIN_ID) as u32,
+            server_id: self.variables.u64(Var::SERVER_ID) as u32,
+            seq_no: (seq_no != 0).then_some(seq_no),
+        })
+    }
+
+    /// Opens a transaction for a statement, if none is open. `writes` is refused in a read-only one.
+    pub(crate) fn ensure_trx(&mut self, writes: bool) -> Result<(), ClientError> {
+        if self.transaction.trx.is_none() {
+            if !self.transaction.explicit {
+                let session_default = self.variables.bool(Var::TRANSACTION_READ_ONLY);
+                self.transaction.read_only =
+                    self.transaction.next_read_only.take().unwrap_or(session_default);
+                if !self.settings.autocommit {
+                    self.transaction.explicit = true;
+                    self.entry.set_in_transaction(true);
+                }
+            }
+            let options = self.trx_options();
+            let trx = self.server().begin(options)?;
+            trx.owner().clear_interrupt();
+            *self.transaction.owner.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(Arc::clone(trx.owner()));
+            self.transaction.trx = Some(trx);
+        } else if let Some(trx) = &mut self.transaction.trx {
+            trx.owner().clear_interrupt();
+        }
+        if writes && self.transaction.read_only {
+            return Err(error::read_only_transaction());
+        }
+        let settings =
+            (Duration::from_secs(self.variables.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)), self.log_options());
+        if let Some(trx) = &mut self.transaction.trx {
+            let mut options = *trx.options();
+            if (options.lock_wait_timeout, options.log) != settings {
+                (options.lock_wait_timeout, options.log) = settings;
+                trx.set_options(options);
+            }
+            trx.start_statement();
+        }
+        Ok(())
+    }
+
+    /// A statement succeeded: ends its transaction when it was its own.
+    pub(crate) fn end_statement(&mut self) -> Result<(), ClientError> {
+        if self.transaction.explicit { Ok(()) } else { self.transaction_commit() }
+    }
+
+    /// A statement failed: undoes it, or the whole transaction when the error says so.
+    pub(crate) fn undo_statement(&mut self, why: &SqlError) {
+        let whole = match why {
+            SqlError::Deadlock | SqlError::SnapshotChanged { .. } => true,
+            SqlError::LockWaitTimeout => self.variables.bool(Var::INNODB_ROLLBACK_ON_TIMEOUT),
+            _ => false,
+        };
+        if whole || !self.transaction.explicit {
+            self.transaction_rollback();
+        } else if let Some(trx) = &mut self.transaction.trx
+            && trx.rollback_statement().is_err()
+        {
+            // What cannot be undone in part is undone whole, by recovery if need be.
+            self.transaction_rollback();
+        }
+    }
+
+    /// COMMIT.
+    pub(crate) fn transaction_commit(&mut self) -> Result<(), ClientError> {
+        let Some(trx) = self.transaction.trx.take() else {
+            self.close_transaction();
+            return Ok(());
+        };
+        let wrote = trx.has_written();
+        let numbering = if wrote { self.numbering() } else { None };
+        let outcome = self.server().committer().commit(trx, numbering);
+        self.close_transaction();
+        match outcome {
+            Ok(done) => {
+                if wrote {
+                    self.entry.counters.count(Counter::HandlerCommit);
+                }
+                if done.gtid.is_some() {
+                    self.last_gtid = done.gtid;
+                    if numbering.is_some_and(|n| n.seq_no.is_some()) {
+                        self.variables.set(Var::GTID_SEQ_NO, crate::variables::Setting::UInt(0));
+                    }
+                }
+                Ok(())
+            }
+            Err(e) => Err(error::commit_failed(&e.to_string())),
+        }
+    }
+
+    /// ROLLBACK.
+    pub(crate) fn transaction_rollback(&mut self) {
+        if let Some(trx) = self.transaction.trx.take() {
+            let wrote = trx.has_written();
+            // A log that has stopped cannot undo; recovery will.
+            let _ = trx.rollback();
+            if wrote {
+                self.entry.counters.count(Counter::HandlerRollback);
+            }
+        }
+        self.close_transaction();
+    }
+
+    fn close_transaction(&mut self) {
+        let was_explicit = self.transaction.explicit;
+        self.transaction.forget();
+        if was_explicit {
+            self.entry.set_in_transaction(false);
+        }
+    }
+
+    /// The implicit commit before DDL and its kin.
+    pub(crate) fn commit_for_ddl(&mut self) -> Result<(), ClientError> {
+        self.transaction_commit()
+    }
+
+    fn begin(
+        &mut self,
+        consistent_snapshot: bool,
+        access: Option<ast::AccessMode>,
+    ) -> Result<(), ClientError> {
+        self.transaction_commit()?;
+        let default = self.variables.bool(Var::TRANSACTION_READ_ONLY);
+        let next = self.transaction.next_read_only.take().unwrap_or(default);
+        self.transaction.read_only = access.map_or(next, |a| a == ast::AccessMode::ReadOnly);
+        self.transaction.explicit = true;
+        self.entry.set_in_transaction(true);
+        if consistent_snapshot {
+            self.ensure_trx(false)?;
+            if let Some(trx) = &mut self.transaction.trx
+                && trx.options().isolation == Isolation::RepeatableRead
+            {
+                trx.take_snapshot();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// BEGIN, COMMIT, ROLLBACK, SAVEPOINT and their kin.
+pub(crate) fn run(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &TransactionStatement<'_>,
+    reply: Reply,
+) -> Result<Then, ClientError> {
+    let mut then = Then::GoOn;
+    match statement {
+        TransactionStatement::Begin { consistent_snapshot, access } => {
+            session.begin(*consistent_snapshot, *access)?
+        }
+        TransactionStatement::Commit(completion) => {
+            let (isolation, read_only) = characteristics(session);
+            session.transaction_commit()?;
+            then = complete(session, *completion, isolation, read_only)?;
+        }
+        TransactionStatement::Rollback(completion) => {
+            let (isolation, read_only) = characteristics(session);
+            session.transaction_rollback();
+            then = complete(session, *completion, isolation, read_only)?;
+        }
+        TransactionStatement::Savepoint(name) => savepoint(session, &name.text())?,
+        TransactionStatement::RollbackTo(name) => rollback_to(session, &name.text())?,
+        TransactionStatement::Release(name) => {
+            let at = find(session, &name.text())?;
+            session.transaction.savepoints.truncate(at);
+        }
+    }
+    session.send_ok(out, &Done::default(), reply.more);
+    Ok(then)
+}
+
+/// What AND CHAIN carries over.
+fn characteristics(session: &Session) -> (Option<u16>, bool) {
+    let isolation = session.transaction.trx.as_ref().map(|t| t.options().isolation as u16);
+    (isolation, session.transaction.read_only)
+}
+
+fn complete(
+    session: &mut Session,
+    completion: Completion,
+    isolation: Option<u16>,
+    read_only: bool,
+) -> Result<Then, ClientError> {
+    // completion_type: 1 CHAIN, 2 RELEASE.
+    let default = session.variables.u64(Var::COMPLETION_TYPE);
+    let release = completion.release.unwrap_or(default == 2 && completion.chain != Some(true));
+    let chain = completion.chain.unwrap_or(default == 1 && completion.release != Some(true));
+    if chain {
+        session.transaction.next_isolation = isolation;
+        let access = if read_only { ast::AccessMode::ReadOnly } else { ast::AccessMode::ReadWrite };
+        session.begin(false, Some(access))?;
+    }
+    Ok(if release { Then::Leave } else { Then::GoOn })
+}
+
+fn find(session: &Session, name: &str) -> Result<usize, ClientError> {
+    let found = session.transaction.savepoints.iter().rposition(|(n, _)| catalog::same_name(n, name));
+    found.ok_or_else(|| error::no_such_savepoint(name))
+}
+
+fn savepoint(session: &mut Session, name: &str) -> Result<(), ClientError> {
+    if !session.transaction.explicit && session.settings.autocommit {
+        // Outside of a transaction there is nothing to come back to.
+        return Ok(());
+    }
+    session.ensure_trx(false)?;
+    session.entry.counters.count(Counter::HandlerSavepoint);
+    let transaction = &mut session.transaction;
+    transaction.savepoints.retain(|(n, _)| !catalog::same_name(n, name));
+    if let Some(trx) = &transaction.trx {
+        transaction.savepoints.push((name.to_owned(), trx.savepoint()));
+    }
+    Ok(())
+}
+
+fn rollback_to(session: &mut Session, name: &str) -> Result<(), ClientError> {
+    let at = find(session, name)?;
+    session.entry.counters.count(Counter::HandlerSavepointRollback);
+    let transaction = &mut session.transaction;
+    let point = transaction.savepoints[at].1;
+    if let Some(trx) = &mut transaction.trx
+        && let Err(e) = trx.rollback_to(point)
+    {
+        session.transaction_rollback();
+        return Err(error::internal(&e.to_string()));
+    }
+    transaction.savepoints.truncate(at + 1);
+    Ok(())
+}
+
+/// The Com_ counter.
+pub(crate) fn counter_of(statement: &TransactionStatement<'_>) -> Counter {
+    match statement {
+        TransactionStatement::Begin { .. } => Counter::ComBegin,
+        TransactionStatement::Commit(_) => Counter::ComCommit,
+        TransactionStatement::Rollback(_) => Counter::ComRollback,
+        TransactionStatement::RollbackTo(_) => Counter::ComRollbackToSavepoint,
+        TransactionStatement::Savepoint(_) => Counter::ComSavepoint,
+        TransactionStatement::Release(_) => Counter::ComReleaseSavepoint,
+    }
+}
