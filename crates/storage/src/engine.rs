@@ -256,6 +256,11 @@ impl Engine {
         if let Some(background) = background {
             background.stop(|| self.log().wake());
         }
+        if how != Shutdown::LogOnly {
+            // What has nothing left for purge need not be scanned by the next start.
+            self.log().wait_durable(self.log().ready_lsn())?;
+            self.purge_some(0)?;
+        }
         // Its table source may hold this engine.
         drop(self.purge.lock().unwrap_or_else(PoisonError::into_inner).take());
         if how != Shutdown::LogOnly {

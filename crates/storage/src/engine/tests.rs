@@ -33,6 +33,7 @@ fn a_clean_shutdown_leaves_nothing_to_redo() {
     let space = engine.create_space().unwrap();
     let (index, root) = engine.create_tree(space, TreeKind::Clustered).unwrap();
     assert_eq!((space, index, root), (SpaceId(1), IndexId(FIRST_USER_ID), base::PageNo(1)));
+    engine.start(engine.clone()).unwrap();
     engine.shutdown(Shutdown::Fast).unwrap();
     drop(engine);
     let engine = open(&sim).unwrap();
@@ -134,10 +135,12 @@ fn checkpoints_carry_gtids_and_the_callers_bytes() {
 fn checkpoints_let_go_of_old_segments_and_do_nothing_when_nothing_happened() {
     let sim = SimDisk::new(1);
     let engine = open(&sim).unwrap();
+    engine.start(engine.clone()).unwrap();
     for _ in 0..3 {
         engine.log().rotate().unwrap();
         engine.create_space().unwrap();
         engine.pool().flush_all().unwrap();
+        engine.purge_some(1).unwrap();
         engine.checkpoint().unwrap();
     }
     let taken = engine.checkpoint_state().0;

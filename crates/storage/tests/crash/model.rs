@@ -8,11 +8,18 @@ use storage::table::TableSpec;
 pub(crate) const TABLES: usize = 2;
 
 /// One row: `(id int primary key, number int, word varchar, long blob)`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) number: Option<i64>,
     pub(crate) word: Vec<u8>,
     pub(crate) long: Vec<u8>,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = |bytes: &[u8]| format!("{:?} x {}", bytes.first(), bytes.len());
+        write!(f, "({:?}, {}, {})", self.number, bytes(&self.word), bytes(&self.long))
+    }
 }
 
 /// The committed rows of all tables.
