@@ -2,7 +2,8 @@
 //!
 //! Each round, four times a second: refresh the access clock, refill the free list, and write the oldest changes so that the
 //! log a restart must read stays short. In between it refills the free list whenever a thread finds it low. Looking for old
-//! changes means looking at every descriptor, so a round does it only if a second passed or the log grew by 1/64 of its limit.
+//! changes means looking at every descriptor, so a round does it only if a second passed, the log grew by 1/64 of its limit,
+//! or the round before found some.
 //!
 //! # Policy
 //! Age = reserved LSN - oldest rec_lsn. Up to half of `checkpoint_age_max` nothing presses and `io_capacity` pages a second
@@ -62,15 +63,19 @@ impl Drop for Cleaner {
 
 impl Shared {
     fn run(&self) {
-        let (mut looked_at, mut looked_when) = (Lsn::NONE, Duration::ZERO);
+        let (mut looked_at, mut looked_when, mut found) = (Lsn::NONE, Duration::ZERO, true);
         while !self.stop.load(Ordering::Acquire) {
             let (end, now) = (self.pool.log_end(), self.pool.clock().monotonic());
             let growth = end.0.saturating_sub(looked_at.0);
-            let looks = growth > self.pool.config().checkpoint_age_max / 64 || now - looked_when >= ROUND * 4;
+            let looks = found
+                || growth > self.pool.config().checkpoint_age_max / 64
+                || now - looked_when >= ROUND * 4;
             if looks {
                 (looked_at, looked_when) = (end, now);
             }
-            if let Err(error) = self.pool.clean(looks) {
+            let cleaned = self.pool.clean(looks);
+            found = matches!(cleaned, Ok(written) if written > 0);
+            if let Err(error) = cleaned {
                 *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
                 // A failing disk is not asked again at once.
                 self.pool.clock().sleep(Duration::from_millis(100));
@@ -106,25 +111,27 @@ fn age_target(oldest: Lsn, reserved: Lsn, age_max: u64, portion: usize) -> Optio
 impl BufferPool {
     /// One round of the cleaner; tests call it instead of running the thread.
     pub fn clean_once(&self) -> Result<(), PoolError> {
-        self.clean(true)
+        self.clean(true).map(drop)
     }
 
-    fn clean(&self, looks_for_old_changes: bool) -> Result<(), PoolError> {
+    /// Returns how many old changes were written.
+    fn clean(&self, looks_for_old_changes: bool) -> Result<usize, PoolError> {
         self.tick();
         self.refill_free()?;
         if !looks_for_old_changes {
-            return Ok(());
+            return Ok(0);
         }
-        let Some(oldest) = self.oldest_rec_lsn() else { return Ok(()) };
+        let Some(oldest) = self.oldest_rec_lsn() else { return Ok(0) };
         let config = self.config();
         let reserved = self.log_end();
         let portion = config.io_capacity.div_ceil(ROUNDS_PER_SECOND);
         if let Some((target, pages)) = age_target(oldest, reserved, config.checkpoint_age_max, portion) {
-            self.flush_some(target, pages)?;
+            self.flush_some(target, pages)
         } else if self.dirty_pages() * 100 > config.frames * config.max_dirty_pages_pct {
-            self.flush_some(Lsn::MAX, portion)?;
+            self.flush_some(Lsn::MAX, portion)
+        } else {
+            Ok(0)
         }
-        Ok(())
     }
 }
 
