@@ -37,7 +37,8 @@ def main():
     args.add_argument("--socket", required=True)
     args.add_argument("--sql-mode", default="")
     args.add_argument("--mode", default="", help="options of our parser, e.g. ansi_quotes,pipes")
-    args.add_argument("--show", type=int, default=40)
+    args.add_argument("--show", type=int, default=40, help="groups of disagreements")
+    args.add_argument("--examples", type=int, default=3, help="statements of a group")
     args.add_argument("files", nargs="+")
     args = args.parse_args()
     servers = [Connection(args.socket, collation) for collation in (UTF8MB4, LATIN1)]
@@ -81,7 +82,7 @@ def main():
             print(f"{kind}: {100 * (n - bad) / n:.3f} % of {n} accepted ones parse")
     for key, list_ in sorted(wrong.items(), key=lambda kv: -len(kv[1]))[: args.show]:
         print(f"\n== {len(list_)} {key}")
-        for sql, why in list_[:3]:
+        for sql, why in list_[: args.examples]:
             print("  ", sql[:300].decode("utf-8", "replace").replace("\n", " "), "\n      ->", why[:160])
 
 

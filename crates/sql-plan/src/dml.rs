@@ -189,7 +189,7 @@ fn find_rows<'a>(
 }
 
 pub(crate) fn update<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> SqlResult<UpdatePlan> {
-    if update.with.is_some() || update.portion.is_some() {
+    if update.portion.is_some() {
         return Err(SqlError::not_supported("WITH and FOR PORTION OF of UPDATE"));
     }
     planner.scopes.push(Scope::default());
@@ -273,11 +273,7 @@ fn walk(e: &Expr, look: &mut dyn FnMut(&Expr)) {
 }
 
 pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
-    if delete.with.is_some()
-        || delete.history.is_some()
-        || delete.portion.is_some()
-        || !delete.returning.is_empty()
-    {
+    if delete.history.is_some() || delete.portion.is_some() || !delete.returning.is_empty() {
         return Err(SqlError::not_supported("WITH, HISTORY, PORTION and RETURNING of DELETE"));
     }
     planner.scopes.push(Scope::default());

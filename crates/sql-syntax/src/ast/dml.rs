@@ -1,6 +1,6 @@
 //! Statements that change rows, and those that read or call without being queries.
 
-use super::{ColumnRef, Expr, Ident, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef, With};
+use super::{ColumnRef, Expr, Ident, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Insert<'a> {
@@ -45,7 +45,6 @@ pub struct Assignment<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update<'a> {
-    pub with: Option<&'a With<'a>>,
     pub low_priority: bool,
     pub ignore: bool,
     /// One plain table, or several: then no ORDER BY and no LIMIT before 11.8.
@@ -67,7 +66,6 @@ pub struct PeriodPortion<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delete<'a> {
-    pub with: Option<&'a With<'a>>,
     pub low_priority: bool,
     pub quick: bool,
     pub ignore: bool,

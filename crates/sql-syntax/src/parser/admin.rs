@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
     fn flush_item(&mut self) -> R<FlushItem<'a>> {
         let kw = self.token.kw;
         let name = Ident(self.token_text());
-        if !self.is_tok(Tok::Word) {
+        if !self.is_tok(Tok::Word) || kw == Kw::TABLES {
             return Err(Fail::Syntax);
         }
         self.bump();
@@ -190,7 +190,6 @@ impl<'a> Parser<'a> {
             Kw::USER_RESOURCES => FlushItem::UserResources,
             Kw::SSL => FlushItem::Ssl,
             Kw::DES_KEY_FILE => FlushItem::DesKeyFile,
-            Kw::TABLES => return Err(Fail::Syntax),
             _ if !kw.is_reserved() => FlushItem::Plugin(name),
             _ => return Err(Fail::Syntax),
         })

@@ -285,7 +285,16 @@ impl<'a> Parser<'a> {
         let name = self.expr()?;
         self.expect(b',')?;
         let value = self.expr()?;
-        let target = if self.eat_kw(Kw::AS) { Some(self.cast_type()?) } else { None };
+        let target = if self.eat_kw(Kw::AS) {
+            // No length here, unlike in CAST.
+            if self.is_any(&[Kw::CHAR, Kw::NCHAR]) && self.peek().tok == Tok::Char(b'(') {
+                self.bump();
+                return Err(Fail::Syntax);
+            }
+            Some(self.cast_type()?)
+        } else {
+            None
+        };
         Ok(DynamicColumn { name, value, target })
     }
 

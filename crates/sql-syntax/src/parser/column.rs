@@ -5,11 +5,8 @@ use super::*;
 impl<'a> Parser<'a> {
     /// `name type [attributes]`
     pub(super) fn column_def(&mut self) -> R<&'a ColumnDef<'a>> {
-        let name = self.ident()?;
-        self.column_def_of(name)
-    }
-
-    pub(super) fn column_def_of(&mut self, name: Ident<'a>) -> R<&'a ColumnDef<'a>> {
+        // The table may stand before the column's name; it says nothing.
+        let name = self.column_ref()?.name;
         self.compressed = None;
         let data_type = self.data_type()?;
         let mut attributes = self.vec();

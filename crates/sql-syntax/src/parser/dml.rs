@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
         if self.eat_kw(Kw::RETURNING) { self.select_items() } else { Ok(&[]) }
     }
 
-    pub(super) fn update(&mut self, with: Option<&'a With<'a>>) -> R<Statement<'a>> {
+    pub(super) fn update(&mut self) -> R<Statement<'a>> {
         self.bump();
         let low_priority = self.eat_kw(Kw::LOW_PRIORITY);
         let ignore = self.eat_kw(Kw::IGNORE);
@@ -138,9 +138,8 @@ impl<'a> Parser<'a> {
         let assignments = self.assignments()?;
         let filter = self.filter()?;
         let order_by = self.order_by()?;
-        let limit = self.limit()?;
+        let limit = self.row_limit()?;
         Ok(Statement::Update(self.alloc(Update {
-            with,
             low_priority,
             ignore,
             tables,
@@ -150,6 +149,15 @@ impl<'a> Parser<'a> {
             order_by,
             limit,
         })))
+    }
+
+    /// `[LIMIT n]` of UPDATE and DELETE: no offset.
+    fn row_limit(&mut self) -> R<Option<&'a Limit<'a>>> {
+        if !self.eat_kw(Kw::LIMIT) {
+            return Ok(None);
+        }
+        let count = Some(self.limit_value()?);
+        Ok(Some(self.alloc(Limit { count, offset: None, with_ties: false, rows_examined: None })))
     }
 
     /// `[FOR PORTION OF period FROM a TO b]`
@@ -167,10 +175,9 @@ impl<'a> Parser<'a> {
         Ok(Some(self.alloc(PeriodPortion { period, from, to })))
     }
 
-    pub(super) fn delete(&mut self, with: Option<&'a With<'a>>) -> R<Statement<'a>> {
+    pub(super) fn delete(&mut self) -> R<Statement<'a>> {
         self.bump();
         let mut delete = Delete {
-            with,
             low_priority: false,
             quick: false,
             ignore: false,
@@ -224,8 +231,10 @@ impl<'a> Parser<'a> {
     fn finish_delete(&mut self, mut delete: Delete<'a>) -> R<Statement<'a>> {
         delete.filter = self.filter()?;
         delete.order_by = self.order_by()?;
-        delete.limit = self.limit()?;
-        delete.returning = self.returning()?;
+        delete.limit = self.row_limit()?;
+        if delete.targets.is_empty() {
+            delete.returning = self.returning()?;
+        }
         Ok(Statement::Delete(self.alloc(delete)))
     }
 

@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
     }
 
     fn program_statement_inner(&mut self) -> R<ProgramStatement<'a>> {
-        if self.is_ident() && self.label_follows() {
+        if self.is_ident() && !starts_statement(self.token.kw) && self.label_follows() {
             let label = self.ident()?;
             self.bump();
             return match self.token.kw {
@@ -364,4 +364,21 @@ impl<'a> Parser<'a> {
         }
         if handler { Ok(ConditionValue::Name(self.ident()?)) } else { Err(Fail::Syntax) }
     }
+}
+
+/// Words that start statements and so are no labels.
+fn starts_statement(kw: Kw) -> bool {
+    #[rustfmt::skip]
+    const WORDS: &[Kw] = &[
+        Kw::ASCII, Kw::BACKUP, Kw::BEGIN, Kw::BINLOG, Kw::BYTE, Kw::CACHE, Kw::CHARSET, Kw::CHECKPOINT, Kw::CHECKSUM,
+        Kw::CLOSE, Kw::COLUMN_ADD, Kw::COLUMN_CHECK, Kw::COLUMN_CREATE, Kw::COLUMN_DELETE, Kw::COLUMN_GET, Kw::COMMENT,
+        Kw::COMMIT, Kw::COMPRESSED, Kw::CONTAINS, Kw::DEALLOCATE, Kw::DO, Kw::END, Kw::EXAMINED, Kw::EXCLUDE,
+        Kw::EXECUTE, Kw::FLUSH, Kw::FOLLOWING, Kw::FOLLOWS, Kw::FORMAT, Kw::GET, Kw::HANDLER, Kw::INSTALL, Kw::LANGUAGE,
+        Kw::NO, Kw::OPEN, Kw::OPTION, Kw::OPTIONS, Kw::OTHERS, Kw::PARSER, Kw::PERIOD, Kw::PORT, Kw::PRECEDES,
+        Kw::PRECEDING, Kw::PREPARE, Kw::REMOVE, Kw::REPAIR, Kw::REPLICA, Kw::REPLICAS, Kw::RESET, Kw::RESTORE,
+        Kw::ROLLBACK, Kw::SAVEPOINT, Kw::SECURITY, Kw::SERVER, Kw::SHUTDOWN, Kw::SIGNED, Kw::SLAVE, Kw::SLAVES,
+        Kw::SONAME, Kw::START, Kw::STOP, Kw::STORED, Kw::TIES, Kw::TRUNCATE, Kw::UNBOUNDED, Kw::UNICODE, Kw::UNINSTALL,
+        Kw::UPGRADE, Kw::WINDOW, Kw::WITHIN, Kw::WRAPPER, Kw::XA,
+    ];
+    WORDS.contains(&kw)
 }

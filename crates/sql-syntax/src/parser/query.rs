@@ -30,9 +30,14 @@ impl<'a> Parser<'a> {
     /// At SELECT, WITH, VALUES or `(`.
     pub(super) fn query(&mut self) -> R<&'a Query<'a>> {
         self.enter()?;
+        self.selects += 1;
+        if self.selects > MAX_SELECT_NESTING {
+            return Err(Fail::Other(1473, "Too high level of nesting for select".into()));
+        }
         let with = if self.is_kw(Kw::WITH) { Some(self.with()?) } else { None };
         let first = self.query_primary()?;
         let query = self.query_from(with, first)?;
+        self.selects -= 1;
         self.leave();
         Ok(query)
     }
@@ -106,7 +111,7 @@ impl<'a> Parser<'a> {
 
     fn set_operations(&mut self, first: QueryBody<'a>) -> R<QueryBody<'a>> {
         let first = self.intersections(first)?;
-        if !self.is_any(&[Kw::UNION, Kw::EXCEPT]) {
+        if !self.is_any(&[Kw::UNION, Kw::EXCEPT]) || self.into_before_from.is_some() {
             return Ok(first);
         }
         let mut rest = self.vec();
@@ -355,7 +360,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A number, a parameter or a program variable.
-    fn limit_value(&mut self) -> R<Expr<'a>> {
+    pub(super) fn limit_value(&mut self) -> R<Expr<'a>> {
         match self.token.tok {
             Tok::Int => Ok(Expr::Literal(Literal::Int(self.number()?))),
             Tok::Param => self.primary(),

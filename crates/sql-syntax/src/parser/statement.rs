@@ -16,11 +16,10 @@ impl<'a> Parser<'a> {
 
     fn statement_by_word(&mut self) -> R<Statement<'a>> {
         match self.token.kw {
-            Kw::SELECT | Kw::VALUES => self.query_statement(),
-            Kw::WITH => self.with_statement(),
+            Kw::SELECT | Kw::VALUES | Kw::WITH => self.query_statement(),
             Kw::INSERT | Kw::REPLACE => self.insert(),
-            Kw::UPDATE => self.update(None),
-            Kw::DELETE => self.delete(None),
+            Kw::UPDATE => self.update(),
+            Kw::DELETE => self.delete(),
             Kw::SET => self.set(),
             Kw::BEGIN => self.begin(),
             Kw::START => self.start(),
@@ -96,24 +95,6 @@ impl<'a> Parser<'a> {
             Kw::SIGNAL | Kw::RESIGNAL => self.signal(),
             Kw::GET => self.get_diagnostics(),
             Kw::IF | Kw::CASE | Kw::LOOP | Kw::WHILE | Kw::REPEAT | Kw::FOR => self.compound(),
-            _ => Err(Fail::Syntax),
-        }
-    }
-
-    fn with_statement(&mut self) -> R<Statement<'a>> {
-        let mark = self.mark();
-        let with = self.with()?;
-        match self.token.kw {
-            Kw::UPDATE => self.update(Some(with)),
-            Kw::DELETE => self.delete(Some(with)),
-            Kw::SELECT | Kw::VALUES => {
-                self.rewind(mark);
-                self.query_statement()
-            }
-            _ if self.is(b'(') => {
-                let first = QueryBody::Nested(self.paren_query()?);
-                Ok(Statement::Query(self.query_from(Some(with), first)?))
-            }
             _ => Err(Fail::Syntax),
         }
     }
@@ -334,11 +315,10 @@ impl<'a> Parser<'a> {
 
     fn explainable(&mut self) -> R<Option<Statement<'a>>> {
         Ok(Some(match self.token.kw {
-            Kw::SELECT | Kw::VALUES => self.query_statement()?,
-            Kw::WITH => self.with_statement()?,
+            Kw::SELECT | Kw::VALUES | Kw::WITH => self.query_statement()?,
             Kw::INSERT | Kw::REPLACE => self.insert()?,
-            Kw::UPDATE => self.update(None)?,
-            Kw::DELETE => self.delete(None)?,
+            Kw::UPDATE => self.update()?,
+            Kw::DELETE => self.delete()?,
             _ if self.is(b'(') => self.query_statement()?,
             _ => return Ok(None),
         }))

@@ -370,7 +370,13 @@ impl<'a> Parser<'a> {
             | Kw::STATS_SAMPLE_PAGES => {
                 self.bump();
                 self.eat_equals();
-                let value = if self.eat_kw(Kw::DEFAULT) { None } else { Some(self.number()?) };
+                let value = if self.eat_kw(Kw::DEFAULT) {
+                    None
+                } else if kw != Kw::STATS_SAMPLE_PAGES && decimal_value(self.token_text()) > 1 {
+                    return Err(Fail::Syntax);
+                } else {
+                    Some(self.number()?)
+                };
                 return Ok(Some(match kw {
                     Kw::PACK_KEYS => O::PackKeys(value),
                     Kw::TRANSACTIONAL => O::Transactional(value),
