@@ -245,12 +245,23 @@ fn step_row(id: u64, select_type: &'static str, select: &SelectPlan, step: &Tabl
         ..Row::default()
     };
     if let Source::Table(handle) = &step.source {
-        describe_access(&mut row, handle, &step.access);
+        describe_access(&mut row, handle, select, &step.access);
         let names: Vec<&str> =
             step.info.possible_keys.iter().map(|i| handle.def.indexes[*i].name.as_str()).collect();
         row.possible_keys = (!names.is_empty()).then(|| names.join(","));
     } else {
         row.kind = Some("ALL");
+    }
+    if at == 0 && select.ordered_by_index {
+        if let (Source::Table(handle), Access::Scan { .. }) = (&step.source, &step.access) {
+            row.kind = Some("index");
+            row.key = Some(handle.def.indexes[0].name.clone());
+            row.key_len = Some(key_length(handle, 0, handle.def.indexes[0].parts.len()).to_string());
+        }
+        let limit = select.limit.count.as_ref().and_then(sql_plan::plan::as_const);
+        if let (Some(Value::Int(n)), Some("index")) = (limit, row.kind) {
+            row.rows = row.rows.map(|r| r.min(*n as u64));
+        }
     }
     let constant = row.kind == Some("const");
     let filters =
@@ -278,7 +289,7 @@ fn step_row(id: u64, select_type: &'static str, select: &SelectPlan, step: &Tabl
     row
 }
 
-fn describe_access(row: &mut Row, handle: &TableHandle, access: &Access) {
+fn describe_access(row: &mut Row, handle: &TableHandle, select: &SelectPlan, access: &Access) {
     let key = |row: &mut Row, index: usize, parts: usize| {
         row.key = Some(handle.def.indexes[index].name.clone());
         row.key_len = Some(key_length(handle, index, parts).to_string());
@@ -300,7 +311,7 @@ fn describe_access(row: &mut Row, handle: &TableHandle, access: &Access) {
         Access::Point { index, key: exprs, constant } => {
             row.kind = Some(if *constant { "const" } else { "eq_ref" });
             key(row, *index, exprs.len());
-            row.reference = Some(references(exprs));
+            row.reference = Some(references(exprs, select));
             row.rows = Some(1);
         }
         Access::Range { index, parts, .. } => {
@@ -313,23 +324,43 @@ fn describe_access(row: &mut Row, handle: &TableHandle, access: &Access) {
                 .collect();
             if points.len() == parts.len() {
                 row.kind = Some("ref");
-                row.reference = Some(references(&points));
+                row.reference = Some(references(&points, select));
             } else {
                 row.kind = Some("range");
             }
             key(row, *index, parts.len());
         }
         Access::Hash { inner, .. } => {
-            describe_access(row, handle, inner);
+            describe_access(row, handle, select, inner);
             row.kind = Some("hash_ALL");
         }
         Access::Rows => row.kind = Some("ALL"),
     }
 }
 
-fn references(exprs: &[Expr]) -> String {
-    let names: Vec<&str> = exprs.iter().map(|e| if e.is_fixed() { "const" } else { "func" }).collect();
+fn references(exprs: &[Expr], select: &SelectPlan) -> String {
+    let names: Vec<String> = exprs
+        .iter()
+        .map(|e| match e {
+            Expr::Column(c) => column_name(c.slot, usize::from(c.column), select),
+            Expr::Subquery(_) => "const".to_owned(),
+            e if e.is_fixed() => "const".to_owned(),
+            _ => "func".to_owned(),
+        })
+        .collect();
     names.join(",")
+}
+
+/// `schema.alias.column`; a column of an outer block is a function of its row.
+fn column_name(slot: sql_plan::expr::Slot, column: usize, select: &SelectPlan) -> String {
+    let step = select.steps.iter().find(|s| s.slot == slot);
+    match step.map(|s| (&s.source, &s.alias)) {
+        Some((Source::Table(handle), alias)) => {
+            format!("{}.{alias}.{}", handle.def.schema, handle.def.columns[column].name)
+        }
+        Some((_, alias)) => alias.clone(),
+        None => "func".to_owned(),
+    }
 }
 
 /// Bytes of the leading parts of a key, as MariaDB counts them: one more for a nullable part, two for a variable length.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use catalog::TableHandle;
+use smallvec::SmallVec;
 use sql_plan::error::SqlResult;
 use sql_plan::expr::{CompareAs, Expr, Slot};
 use sql_plan::ops;
@@ -41,12 +42,12 @@ pub(crate) struct JoinRun<'r> {
     /// How many rows the consumer will take at most, for a join of one table.
     pub(crate) expect: Option<u64>,
     /// Whether the outer join group that starts at each step has found a match.
-    matched: Vec<bool>,
+    matched: SmallVec<[bool; 8]>,
 }
 
 impl<'r> JoinRun<'r> {
     pub(crate) fn new(plan: &'r SelectPlan, mode: ReadMode, expect: Option<u64>) -> Self {
-        Self { plan, mode, expect, matched: vec![false; plan.steps.len()] }
+        Self { plan, mode, expect, matched: SmallVec::from_elem(false, plan.steps.len()) }
     }
 }
 
@@ -120,9 +121,8 @@ impl Exec<'_, '_> {
                 self.hash_rows(run, at, step, (inner, build, probe, compare), row)
             }
             (Source::Table(handle), access) => {
-                let handle = handle.clone();
-                self.prepare_slot(step.slot, &handle);
-                self.table_rows(run, at, step, &handle, access, row)
+                self.prepare_slot(step.slot, handle);
+                self.table_rows(run, at, step, handle, access, row)
             }
             (Source::Derived(_) | Source::Virtual(_), _) => {
                 let rows = self.derived_rows(step)?;
@@ -139,7 +139,11 @@ impl Exec<'_, '_> {
 
     fn prepare_slot(&mut self, slot: Slot, handle: &Arc<TableHandle>) {
         let row = &mut self.cx.workspace.slots[usize::from(slot)];
-        row.layout = Some(handle.table.spec().layout.clone());
+        let layout = &handle.table.spec().layout;
+        // A reused plan finds its layout here: no reference count is touched that other sessions touch too.
+        if !row.layout.as_ref().is_some_and(|l| Arc::ptr_eq(l, layout)) {
+            row.layout = Some(layout.clone());
+        }
         row.state = SlotState::Packed;
     }
 

@@ -42,7 +42,8 @@ pub(crate) fn convert(
     }
     let stored = store(&def.ty, &value, cx);
     if let Some(problem) = stored.problem {
-        let condition = condition(table, def, problem.warning, mode);
+        let told = if mode.strict { problem.error } else { problem.warning };
+        let condition = condition(table, def, told, mode);
         match problem.severity {
             Severity::Note => warnings.note(condition),
             Severity::Warning if mode.strict => return Err(condition),
@@ -57,8 +58,7 @@ fn condition(table: &TableHandle, def: &ColumnDef, warning: Warning, mode: Store
     match warning {
         Warning::Truncated => SqlError::DataTruncated { column, row },
         Warning::OutOfRange => SqlError::OutOfRange { column, row },
-        Warning::TooLong if mode.strict => SqlError::DataTooLong { column, row },
-        Warning::TooLong => SqlError::DataTruncated { column, row },
+        Warning::TooLong => SqlError::DataTooLong { column, row },
         Warning::NullToNotNull => SqlError::ColumnCannotBeNull(column),
         Warning::IncorrectForColumn { as_type, text }
         | Warning::IncorrectValue { as_type, text }

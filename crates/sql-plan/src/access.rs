@@ -210,6 +210,7 @@ fn usable<'c>(conditions: &'c [Condition], bound: &SlotSet, slot: Slot) -> Vec<(
         .collect()
 }
 
+/// The table to read next: each is tried first, the rest follow greedily, and the whole counts.
 fn cheapest(
     planner: &Planner<'_>,
     remaining: &[(usize, FromTable)],
@@ -217,17 +218,52 @@ fn cheapest(
     bound: &SlotSet,
     own: &SlotSet,
 ) -> usize {
+    let tables: Vec<&FromTable> = remaining.iter().map(|(_, t)| t).collect();
     let mut best = (0, f64::INFINITY);
-    for (i, (_, table)) in remaining.iter().enumerate() {
-        let found = choose(planner, table, &usable(conditions, bound, table.slot), bound, own);
-        // A table that nothing connects with the tables so far multiplies rows: it waits.
-        let connected = bound.is_empty() || found.is_connected;
-        let cost = found.candidate.cost + found.candidate.rows + if connected { 0.0 } else { 1e12 };
+    for first in 0..tables.len() {
+        let (mut cost, mut rows) = (0.0, 1.0);
+        let mut bound = *bound;
+        let mut left: Vec<usize> = (0..tables.len()).collect();
+        let mut next = first;
+        loop {
+            left.retain(|t| *t != next);
+            let step = step_cost(planner, tables[next], conditions, &bound, own);
+            cost += rows * step.0;
+            rows = (rows * step.1).max(1.0);
+            bound.insert(tables[next].slot);
+            if left.is_empty() || cost >= best.1 {
+                break;
+            }
+            let cheaper = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
+            let costs = left.iter().map(|t| {
+                let (cost, rows) = step_cost(planner, tables[*t], conditions, &bound, own);
+                (*t, cost + rows)
+            });
+            next = costs.min_by(cheaper).map_or(left[0], |(t, _)| t);
+        }
         if cost < best.1 {
-            best = (i, cost);
+            best = (first, cost);
         }
     }
     best.0
+}
+
+/// Cost and rows of reading a table once after those in `bound`.
+fn step_cost(
+    planner: &Planner<'_>,
+    table: &FromTable,
+    conditions: &[Condition],
+    bound: &SlotSet,
+    own: &SlotSet,
+) -> (f64, f64) {
+    let usable = usable(conditions, bound, table.slot);
+    let found = choose(planner, table, &usable, bound, own);
+    // A table that nothing connects with the tables so far multiplies rows: it waits.
+    let product = if bound.is_empty() || found.is_connected { 1.0 } else { 1e6 };
+    let hash = hash_keys(&found.candidate.access, &usable, table.slot, own, bound).is_some();
+    // A hash table is built once and then looked up.
+    let cost = if hash { found.candidate.cost / 8.0 + 1.0 } else { found.candidate.cost };
+    (cost * product, found.candidate.rows)
 }
 
 /// The access path of one table and what it makes of its conditions.

@@ -118,6 +118,7 @@ impl<'a> Planner<'a> {
                 };
                 Value::str(bytes, Collation::default_of(charset))
             }
+            L::HexHybrid(bytes) | L::Bits(bytes) if bytes.len() <= 8 => return Ok(hybrid(bytes)),
             L::HexString(bytes) | L::HexHybrid(bytes) | L::Bits(bytes) => {
                 Value::str(bytes, Collation::BINARY)
             }
@@ -633,6 +634,10 @@ impl<'a> Planner<'a> {
                     ..ExprType::text(1 << 18, collation, Coercibility::Implicit)
                 }
             }
+            K::StddevPop | K::StddevSamp | K::VarPop | K::VarSamp if exact => {
+                let decimals = arg.decimals + self.cx.div_precision_increment;
+                ExprType { decimals, ..ExprType::double() }
+            }
             _ => ExprType::double(),
         }
     }
@@ -685,6 +690,13 @@ impl<'a> Planner<'a> {
         }
         Ok(collation)
     }
+}
+
+/// `0x41`, `b'101'`: a number among numbers, bytes among texts.
+fn hybrid(bytes: &[u8]) -> Typed {
+    let value = bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b));
+    let ty = ExprType::text(bytes.len() as u32, Collation::BINARY, Coercibility::Coercible).not_null();
+    Typed::new(Expr::Const(Value::Bit { value, bits: bytes.len() as u8 * 8 }), ty)
 }
 
 /// The comparison that an operator is, if it is one.

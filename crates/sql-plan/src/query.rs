@@ -161,14 +161,14 @@ impl<'a> Planner<'a> {
             handle: None,
         })?;
         self.scopes.push(scope);
-        let order = self.order_by(outer.order_by, &[]);
-        let limit = self.limit(outer.limit);
-        self.scopes.pop();
-        let typed = columns
+        let typed: Vec<Typed> = columns
             .iter()
             .enumerate()
             .map(|(i, c)| Typed::new(Expr::Column(ColumnRef { slot, column: i as u16 }), c.ty))
             .collect();
+        let order = self.order_by(outer.order_by, &typed);
+        let limit = self.limit(outer.limit);
+        self.scopes.pop();
         let set = SetPlan { first, rest: terms, slot, order: order?, limit: limit?, columns: typed };
         Ok(QueryPlan { body: QueryBody::Set(Box::new(set)), columns, into: Vec::new() })
     }

@@ -240,7 +240,7 @@ fn sarg(
     let known = |e: &Expr| {
         let mut good = true;
         e.columns(&mut |c| good &= c.slot != slot && (!own.contains(c.slot) || bound.contains(c.slot)));
-        good && !contains_subquery(e)
+        good && !changes_by_row(e)
     };
     let column_of = |e: &Expr| match e {
         Expr::Column(c) if c.slot == slot => Some(usize::from(c.column)),
@@ -319,9 +319,17 @@ fn sarg(
     }
 }
 
-fn contains_subquery(e: &Expr) -> bool {
-    let mut found = matches!(e, Expr::Subquery(_) | Expr::AssignVariable(..) | Expr::UserVariable(_));
-    e.children(&mut |c| found |= contains_subquery(c));
+/// A value that may be another for the next row although it reads none; an uncorrelated subquery is run once.
+fn changes_by_row(e: &Expr) -> bool {
+    let mut found = match e {
+        Expr::Subquery(s) => s.correlated,
+        Expr::AssignVariable(..) | Expr::UserVariable(_) => true,
+        Expr::Call { function, .. } => !function.is_deterministic(),
+        _ => false,
+    };
+    if !matches!(e, Expr::Subquery(_)) {
+        e.children(&mut |c| found |= changes_by_row(c));
+    }
     found
 }
 

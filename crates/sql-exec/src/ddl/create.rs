@@ -433,7 +433,7 @@ fn create_select(
         targets.push(match def.column(&meta.name) {
             Some(at) => at,
             None => {
-                def.columns.push(column_of(meta, def.collation));
+                def.columns.push(column_of(meta));
                 def.columns.len() - 1
             }
         });
@@ -456,7 +456,7 @@ fn create_select(
 }
 
 /// A column that holds what a select's column gives.
-fn column_of(meta: &ColumnMeta, table: Collation) -> ColumnDef {
+fn column_of(meta: &ColumnMeta) -> ColumnDef {
     let t = &meta.ty;
     let int = |size| ColumnType::int(size, t.unsigned);
     let ty = match t.field {
@@ -501,14 +501,7 @@ fn column_of(meta: &ColumnMeta, table: Collation) -> ColumnDef {
             }
         }
     };
-    let _ = table;
-    let default = if t.nullable {
-        DefaultValue::Null
-    } else if meta.org_table.is_empty() {
-        DefaultValue::Literal(catalog::DefaultLiteral(crate::store::implicit_default(&ty)))
-    } else {
-        DefaultValue::None
-    };
+    let default = if t.nullable { DefaultValue::Null } else { DefaultValue::None };
     ColumnDef {
         name: meta.name.clone(),
         width: match ty {
