@@ -56,6 +56,8 @@ struct Step {
     lsn: Lsn,
     /// The one before it in the chain.
     next: Lsn,
+    /// How far the rollback goes: records up to here stay.
+    target: Lsn,
 }
 
 impl<'k> Work<'k> {
@@ -71,7 +73,7 @@ impl<'k> Work<'k> {
                     Corruption::new(format_args!("record at {at}"), "trx id", self.t.id, "another").into()
                 );
             }
-            let step = Step { lsn: at, next: record.previous() };
+            let step = Step { lsn: at, next: record.previous(), target };
             match &record {
                 Record::RowInsert(insert) => self.undo_insert(step, insert, tables)?,
                 Record::RowUpdate(update) => self.undo_update(step, update, tables)?,
@@ -243,7 +245,8 @@ impl<'k> Work<'k> {
             }
             PageOp::MarkKey { deleted: false, .. } if !deleted => {
                 // U3. The leaf stays latched, so purge comes either before or after.
-                if entry_is_needed(self.kernel, &table, index, entry.key, Some(trx))? {
+                let undone = Some(Undone { trx, above: step.target });
+                if entry_is_needed(self.kernel, &table, index, entry.key, undone)? {
                     self.log_undo(&mut leaf, step, PageOp::MarkKey { slot, deleted: true, trx })
                 } else {
                     self.remove_undone(&table, index, leaf, entry.key, step)
@@ -282,14 +285,27 @@ pub(crate) fn is_purged(kernel: &Kernel, trx: base::TrxId) -> bool {
     }
 }
 
-/// Does a version of the row, other than those of `except`, that somebody may still read have this entry?
+/// Versions that a rollback takes away: those that records of `trx` above an LSN have made. Its older ones stay.
+#[derive(Clone, Copy)]
+pub(crate) struct Undone {
+    pub(crate) trx: base::TrxId,
+    pub(crate) above: Lsn,
+}
+
+impl Undone {
+    fn takes(self, version: Version) -> bool {
+        version.trx == self.trx && version.roll > self.above
+    }
+}
+
+/// Does a version of the row, other than those `undone`, that somebody may still read have this entry?
 /// Latches the clustered leaf for a moment; the leaf of the entry may be latched.
 pub(crate) fn entry_is_needed(
     kernel: &Kernel,
     table: &Table,
     index: usize,
     entry: &[u8],
-    except: Option<base::TrxId>,
+    undone: Option<Undone>,
 ) -> Result<bool, RowError> {
     let key = super::keys::clustered_part(entry)?;
     let (mut version, mut body) = {
@@ -302,7 +318,7 @@ pub(crate) fn entry_is_needed(
     };
     let mut buffer = Vec::new();
     loop {
-        if Some(version.trx) != except {
+        if !undone.is_some_and(|undone| undone.takes(version)) {
             if version_has_entry(kernel, table, index, entry, version, &body)? {
                 return Ok(true);
             }

@@ -73,6 +73,9 @@ fn crash_round(seed: u64, call: u64) {
 fn go_on(mut world: World, seed: u64, history: &mut History, sim: &SimDisk, context: &str) {
     workload::run_some(&mut world, seed + 77, history, 15)
         .unwrap_or_else(|e| panic!("{context}, afterwards: {e}"));
+    world.engine.log().wait_durable(world.engine.log().ready_lsn()).unwrap();
+    history.acknowledged = history.states.len() - 1;
+    world.check(history, &format!("{context}, afterwards"));
     drop(world);
     sim.crash();
     let world = World::open(sim, seed).unwrap_or_else(|e| panic!("{context}, second start: {e}"));

@@ -109,10 +109,9 @@ impl World {
             let by_number = self.rows(table, 1, context);
             let ids = by_number.keys().chain(state[at].keys());
             let different: Vec<_> = ids.filter(|id| by_number.get(id) != state[at].get(id)).collect();
-            assert!(
-                different.is_empty(),
-                "{context}: the indexes of table {at} disagree about {different:?}"
-            );
+            let shown = different.iter().map(|id| (*id, by_number.get(*id), state[at].get(*id)));
+            let shown: Vec<_> = shown.collect();
+            assert!(shown.is_empty(), "{context}: table {at}, (id, by number, by id) disagree: {shown:?}");
         }
         let from = history.acknowledged;
         let found = history.states[from..].iter().rposition(|candidate| *candidate == state);

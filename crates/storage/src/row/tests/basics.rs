@@ -112,6 +112,23 @@ fn a_dropped_transaction_is_rolled_back() {
 }
 
 #[test]
+fn an_entry_that_a_savepoint_needs_outlives_changes_away_from_it_and_back() {
+    let world = World::new();
+    let t = world.pairs(1, true);
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    t.insert(&mut trx, 1, 10).unwrap();
+    let savepoint = trx.savepoint();
+    assert!(t.update(&mut trx, 1, 20).unwrap());
+    assert!(t.update(&mut trx, 1, 10).unwrap());
+    trx.rollback_to(savepoint).unwrap();
+    world.commit(trx);
+    world.check(&t.0);
+    world.purge();
+    world.check(&t.0);
+    assert_eq!((world.records(&t.0, 0), world.records(&t.0, 1)), (1, 1));
+}
+
+#[test]
 fn savepoints_and_statements_undo_their_part() {
     let world = World::new();
     let t = world.pairs(1, true);
