@@ -150,6 +150,10 @@ impl<'s> LeafRead<'s> {
     pub fn slot(&self) -> usize {
         self.slot
     }
+    /// Moves to another record of this leaf, as counted in [`view`](Self::view).
+    pub fn set_slot(&mut self, slot: usize) {
+        self.slot = slot;
+    }
     pub fn page_id(&self) -> PageId {
         header::page_id(self.page())
     }

@@ -21,7 +21,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use base::Lsn;
+use page_format::LeafRecord;
 
 use super::keys::{self, clustered_part};
 use super::lock_row::{RowLock, gap_key};
@@ -121,6 +121,14 @@ impl Batch {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(bytes);
         (start, self.bytes.len() as u32)
+    }
+    fn push_row(&mut self, record: &LeafRecord<'_>, older: bool) {
+        let (key, body) = (self.push(record.key), self.push(record.body));
+        self.rows.push(Copied { key, body, version: Version::of(record), older, certain: true });
+    }
+    fn push_entry(&mut self, record: &LeafRecord<'_>, certain: bool) {
+        let key = self.push(record.key);
+        self.rows.push(Copied { key, body: (0, 0), version: Version::of(record), older: false, certain });
     }
     fn slice(&self, range: (u32, u32)) -> &[u8] {
         &self.bytes[range.0 as usize..range.1 as usize]
@@ -322,40 +330,35 @@ impl Scan {
             Some(view) => leaf.max_trx() < view.low(),
             None => true,
         };
-        loop {
-            if !leaf.is_valid() {
-                return Ok((None, true, None));
-            }
-            let record = leaf.record()?;
+        if !leaf.is_valid() {
+            return Ok((None, true, None));
+        }
+        let page = leaf.view()?;
+        let mut slot = leaf.slot();
+        let last = loop {
+            let record = page.record(slot)?;
             if self.is_outside(record.key) {
                 return Ok((None, true, None));
             }
             if self.index == 0 {
                 let seen = judge(kernel, view, own, &record);
                 if !matches!(seen, Seen::Deleted) {
-                    let key = batch.push(record.key);
-                    let body = batch.push(record.body);
-                    let older = matches!(seen, Seen::Older);
-                    let version = Version::of(&record);
-                    batch.rows.push(Copied { key, body, version, older, certain: true });
+                    batch.push_row(&record, matches!(seen, Seen::Older));
                 }
             } else if !(settled && record.is_deleted()) {
-                let key = batch.push(record.key);
-                let version = Version { trx: base::TrxId(0), roll: Lsn::NONE, flags: record.flags };
-                let certain = settled && view.is_some();
-                batch.rows.push(Copied { key, body: (0, 0), version, older: false, certain });
+                batch.push_entry(&record, settled && view.is_some());
             }
-            let full = batch.rows.len() >= self.batch_rows;
-            let on_leaf = !full
-                && match self.direction {
-                    Direction::Forward => leaf.move_next_on_leaf()?,
-                    Direction::Backward => leaf.move_prev_on_leaf()?,
-                };
-            if !on_leaf {
-                let last = leaf.key()?.to_vec();
-                return Ok((Some(leaf.position()), false, Some(last)));
+            let next = match self.direction {
+                Direction::Forward => Some(slot + 1).filter(|next| *next < page.slots()),
+                Direction::Backward => slot.checked_sub(1),
+            };
+            match next {
+                Some(next) if batch.rows.len() < self.batch_rows => slot = next,
+                _ => break record.key.to_vec(),
             }
-        }
+        };
+        leaf.set_slot(slot);
+        Ok((Some(leaf.position()), false, Some(last)))
     }
 
     /// Makes a row of what was copied; false when it is not visible.

@@ -79,7 +79,7 @@ impl TrxSystem {
             let lsn = self.visible(newest).max(Lsn(announced));
             slot.set_snapshot(lsn);
             if self.announced.load(Ordering::SeqCst) <= lsn.0 {
-                return ReadView::new(lsn, self.table.watermark(), self.table.directory());
+                return ReadView::new(lsn, self.table.watermark());
             }
         }
     }

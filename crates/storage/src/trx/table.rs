@@ -8,8 +8,8 @@
 //! bit 62 set           rolled back: every change has been undone
 //! else                 LSN of the commit record
 //! ```
-//! The directory of chunks is replaced, never changed, when a chunk is added at its end or dropped from its front. A read view
-//! keeps the directory it began with and so looks up states without touching shared memory but the chunk.
+//! The directory of chunks is replaced, never changed, when a chunk is added at its end or dropped from its front; readers load it
+//! without writing to shared memory.
 //!
 //! # Invariants
 //! X1. Below the watermark every transaction is decided, and committed ones are visible in every snapshot, taken or to come.
@@ -70,7 +70,7 @@ impl Chunk {
 
 /// The chunks at one time.
 #[derive(Debug)]
-pub struct Directory {
+struct Directory {
     /// Number of the first chunk.
     first: u64,
     chunks: Vec<Arc<Chunk>>,
@@ -85,7 +85,7 @@ impl Directory {
         id.0 / CHUNK < self.first
     }
     /// `None` when the id is newer than this directory.
-    pub fn fate(&self, id: TrxId) -> Option<Fate> {
+    fn fate(&self, id: TrxId) -> Option<Fate> {
         match self.word(id) {
             Some(word) => Some(Fate::from_word(word.load(Ordering::Acquire))),
             None if self.is_before(id) => Some(Fate::Old),
@@ -123,9 +123,6 @@ impl TrxTable {
     /// See X1.
     pub fn watermark(&self) -> TrxId {
         TrxId(self.watermark.load(Ordering::Acquire))
-    }
-    pub fn directory(&self) -> Arc<Directory> {
-        self.directory.load_full()
     }
 
     /// A new id, active in `slot`.
@@ -265,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn old_chunks_go_and_a_view_keeps_its_own() {
+    fn old_chunks_go_and_a_reader_keeps_what_it_has_loaded() {
         let table = TrxTable::new(TrxId(1));
-        let view = table.directory();
+        let view = table.directory.load_full();
         for n in 0..5 * CHUNK {
             let id = table.start(0);
             table.commit(id, Lsn(n + 1));
@@ -275,9 +272,9 @@ mod tests {
         let last = TrxId(5 * CHUNK);
         assert_eq!(view.fate(last), None);
         table.advance(Lsn(u64::MAX));
-        assert!(table.directory().chunks.len() <= 3);
+        assert!(table.directory.load().chunks.len() <= 3);
         assert_eq!(view.fate(TrxId(7)), Some(Fate::Committed(Lsn(7))));
-        assert_eq!(table.directory().fate(TrxId(7)), Some(Fate::Old));
+        assert_eq!(table.directory.load().fate(TrxId(7)), Some(Fate::Old));
     }
 
     #[test]

@@ -1,26 +1,22 @@
 //! Read views: which row versions a consistent read sees.
 
-use std::sync::Arc;
-
 use base::{Lsn, TrxId};
 
 use super::system::TrxSystem;
-use super::table::{Directory, Fate};
+use super::table::Fate;
 
 /// A snapshot as its transaction uses it. It is registered in the transaction's slot while it lives there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct ReadView {
     /// Commits whose record starts below are visible.
     lsn: Lsn,
     /// Everything older is visible without a look at the table.
     low: TrxId,
-    /// The table as it was; newer transactions are looked up in the shared one.
-    directory: Arc<Directory>,
 }
 
 impl ReadView {
-    pub(super) fn new(lsn: Lsn, low: TrxId, directory: Arc<Directory>) -> Self {
-        Self { lsn, low, directory }
+    pub(super) fn new(lsn: Lsn, low: TrxId) -> Self {
+        Self { lsn, low }
     }
     pub fn lsn(&self) -> Lsn {
         self.lsn
@@ -37,10 +33,9 @@ impl ReadView {
     }
 
     fn looks_up(&self, trx: TrxId, system: &TrxSystem) -> bool {
-        let fate = self.directory.fate(trx).unwrap_or_else(|| system.table().fate(trx));
-        match fate {
+        match system.table().fate(trx) {
             Fate::Committed(commit) => commit < self.lsn,
-            // A transaction that was rolled back has left nothing behind; after a restart these are the old ones.
+            // Old ones are visible to everybody, also to this view: it is registered. A transaction that was rolled back has left nothing behind; after a restart these are the old ones.
             Fate::RolledBack | Fate::Old => true,
             Fate::Active { .. } => false,
         }
