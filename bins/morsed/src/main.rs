@@ -54,6 +54,7 @@ fn warn_about(clock: &dyn Clock, options: &Options) {
 
 /// Runs the server to its end.
 fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), String> {
+    state_host(&variables);
     env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
     let addresses = addresses(&variables)?;
     let directory = PathBuf::from(variables.get(Var::DATADIR).as_str());
@@ -80,6 +81,12 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     });
     let closed = server.close().map_err(|e| format!("The shutdown was not clean: {e}"));
     outcome.and(closed)
+}
+
+/// Fills in what variables say of this machine and process.
+fn state_host(variables: &GlobalVariables) {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    variables.set(Var::HOSTNAME, Setting::Text(name.trim().into()));
 }
 
 /// An address a client on this machine can use.

@@ -33,6 +33,7 @@ pub(crate) fn run(session: &mut Session, out: &mut Output, command: Command<'_>)
     };
     let now = session.now_us();
     session.entry.begin(doing, text, now);
+    session.entry.set_deadline(session.settings.statement_time_us.map_or(0, |t| now + t));
     session.new_query_id();
     session.entry.counters.count(Counter::Queries);
     match command {

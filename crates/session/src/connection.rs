@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client_error::{ClientError, connection as error};
+use env::Clock;
 use wire::{Command, FrameError, PacketReader};
 
 use crate::commands;
@@ -52,10 +53,18 @@ pub(crate) struct Incoming {
     inside: Duration,
     /// What the socket is set to.
     set: Duration,
+    /// Until then the log-in has to be over, whatever dribbles in.
+    deadline: Option<Duration>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Incoming {
-    pub(crate) fn new(transport: Arc<dyn Transport>, entry: Arc<Entry>, timeout: Duration) -> Self {
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        entry: Arc<Entry>,
+        timeout: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let incoming = Self {
             reader: PacketReader::new(LOGIN_PACKET_MAX),
             transport,
@@ -63,12 +72,16 @@ impl Incoming {
             idle: timeout,
             inside: timeout,
             set: timeout,
+            deadline: Some(clock.monotonic() + timeout),
+            clock,
         };
         // A socket that cannot be set up fails at its first read.
         let _ = incoming.transport.set_read_timeout(timeout);
         incoming
     }
+    /// The log-in is over: limits of a session.
     pub(crate) fn set_limits(&mut self, payload_max: usize, idle: Duration, inside: Duration) {
+        self.deadline = None;
         self.reader.set_payload_max(payload_max);
         self.idle = idle;
         self.inside = inside;
@@ -89,7 +102,14 @@ impl Incoming {
             if self.reader.poll().map_err(ReadError::Frame)? {
                 return Ok(());
             }
-            let wanted = if self.reader.has_more() { self.inside } else { self.idle };
+            let mut wanted = if self.reader.has_more() { self.inside } else { self.idle };
+            if let Some(deadline) = self.deadline {
+                let left = deadline.saturating_sub(self.clock.monotonic());
+                if left.is_zero() {
+                    return Err(ReadError::Timeout);
+                }
+                wanted = wanted.min(left);
+            }
             if wanted != self.set {
                 self.transport.set_read_timeout(wanted).map_err(|_| ReadError::Io)?;
                 self.set = wanted;
@@ -119,8 +139,9 @@ impl Incoming {
 pub(crate) fn serve(server: &Arc<Server>, entry: &Arc<Entry>, transport: Arc<dyn Transport>, origin: Origin) {
     let seconds = |var| Duration::from_secs(server.variables.u64(var));
     let mut out = Output::new(Arc::clone(&transport), Arc::clone(entry));
+    let clock = Arc::clone(server.clock());
     let mut incoming =
-        Incoming::new(Arc::clone(&transport), Arc::clone(entry), seconds(Var::CONNECT_TIMEOUT));
+        Incoming::new(Arc::clone(&transport), Arc::clone(entry), seconds(Var::CONNECT_TIMEOUT), clock);
     let _ = transport.set_write_timeout(seconds(Var::NET_WRITE_TIMEOUT));
     let identity = match handshake::log_in(&mut incoming, &mut out, &server.accounts, &origin, entry.id) {
         Ok(identity) => identity,
@@ -129,6 +150,7 @@ pub(crate) fn serve(server: &Arc<Server>, entry: &Arc<Entry>, transport: Arc<dyn
     out.start(incoming.sequence());
     entry.set_identity(&identity.user, &origin.shown());
     let mut session = Session::new(Arc::clone(server), Arc::clone(entry), identity, origin);
+    session.transport = Some(Arc::clone(&transport));
     if let Err(e) = session.log_in() {
         return refuse(&mut out, &incoming, entry, &Refused::Error(e));
     }

@@ -99,6 +99,9 @@ pub struct Entry {
     /// Microseconds on the server's clock when `doing` began.
     since: AtomicU64,
     query_id: AtomicU64,
+    /// When max_statement_time ends the statement, on the server's clock; 0 = never.
+    deadline: AtomicU64,
+    timed_out: AtomicBool,
     logged_in: AtomicBool,
     in_transaction: AtomicBool,
     shown: Mutex<Shown>,
@@ -168,8 +171,20 @@ impl Entry {
             _ => Kill::Connection,
         }
     }
+    /// max_statement_time of the statement that begins; 0 = none.
+    pub(crate) fn set_deadline(&self, deadline_us: u64) {
+        self.deadline.store(deadline_us, Ordering::Relaxed);
+    }
+    /// Whether the kill was max_statement_time's.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.timed_out.load(Ordering::Relaxed)
+    }
     /// A new statement begins: an older KILL QUERY does not concern it.
-    pub fn clear_query_kill(&self) {
+    pub(crate) fn clear_query_kill(&self) {
+        if self.kill.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        self.timed_out.store(false, Ordering::Relaxed);
         let _ = self.kill.compare_exchange(Kill::Query as u8, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
     /// Registers what a kill has to wake beside the socket.
@@ -256,6 +271,8 @@ impl Connections {
             doing: AtomicU8::new(Doing::Connect as u8),
             since: AtomicU64::new(now_us),
             query_id: AtomicU64::new(0),
+            deadline: AtomicU64::new(0),
+            timed_out: AtomicBool::new(false),
             logged_in: AtomicBool::new(false),
             in_transaction: AtomicBool::new(false),
             shown: Mutex::new(Shown { host: host.to_owned(), ..Shown::default() }),
@@ -278,7 +295,20 @@ impl Connections {
     pub fn get(&self, id: u64) -> Option<Arc<Entry>> {
         guard(&self.living).get(&id).cloned()
     }
-    pub fn by_query(&self, query_id: u64) -> Option<Arc<Entry>> {
+    /// Ends statements that run longer than their max_statement_time.
+    pub(crate) fn end_overdue(&self, now_us: u64) {
+        let overdue = |e: &&Arc<Entry>| {
+            let deadline = e.deadline.load(Ordering::Relaxed);
+            deadline != 0 && deadline <= now_us && e.is_busy() && e.killed() == Kill::No
+        };
+        let late: Vec<_> = guard(&self.living).values().filter(overdue).cloned().collect();
+        for entry in late {
+            entry.deadline.store(0, Ordering::Relaxed);
+            entry.timed_out.store(true, Ordering::Relaxed);
+            entry.kill(Kill::Query);
+        }
+    }
+    pub(crate) fn by_query(&self, query_id: u64) -> Option<Arc<Entry>> {
         guard(&self.living).values().find(|e| e.query_id() == query_id && e.is_busy()).cloned()
     }
     pub fn all(&self) -> Vec<Arc<Entry>> {

@@ -269,9 +269,16 @@ pub(crate) fn definition(meta: &ColumnMeta, results: Option<Charset>) -> ColumnD
         collation,
         length,
         column_type: wire_type(ty.field),
-        flags: ColumnFlags(meta.flags),
+        flags: told_flags(meta.flags),
         decimals: ty.decimals,
     }
+}
+
+/// NUM is the client library's own; whatever is part of a key carries PART_KEY.
+fn told_flags(flags: u16) -> ColumnFlags {
+    const KEYS: u16 = ColumnFlags::PRI_KEY.0 | ColumnFlags::UNIQUE_KEY.0 | ColumnFlags::MULTIPLE_KEY.0;
+    let part = if flags & KEYS != 0 { ColumnFlags::PART_KEY.0 } else { 0 };
+    ColumnFlags(flags & !ColumnFlags::NUM.0 | part)
 }
 
 /// The number by which a column definition names a collation: old clients do not know those of UCA 14.0.0, which are named by

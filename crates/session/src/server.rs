@@ -94,6 +94,9 @@ impl Server {
         }))
     }
 
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -293,6 +296,7 @@ fn watch_hangups(server: &Arc<Server>) {
     let mut gone = Vec::new();
     while !server.is_stopping() {
         watch_engine(server);
+        server.connections.end_overdue(server.now_us());
         let tick = if gone.is_empty() { ACCEPT_TICK } else { HANGUP_TICK };
         if server.watcher.wait(tick, &mut gone).is_err() {
             server.clock.sleep(tick);

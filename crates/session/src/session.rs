@@ -23,6 +23,7 @@ use crate::server::Server;
 use crate::settings::Settings;
 use crate::track::{self, Tracker};
 use crate::transaction::Transaction;
+use crate::transport::Transport;
 use crate::variables::{SessionVariables, Setting, Var};
 
 /// Query numbers a session takes from the server at once.
@@ -64,6 +65,8 @@ pub(crate) struct Session {
     /// Grows when a setting changes that shapes plans.
     pub plan_generation: u64,
     pub(crate) arena: Option<Arena>,
+    /// For timeouts that statements change.
+    pub(crate) transport: Option<Arc<dyn Transport>>,
     next_query_id: u64,
     last_query_id: u64,
     limits_changed: bool,
@@ -100,6 +103,7 @@ impl Session {
             shown: Vec::new(),
             plan_generation: 0,
             arena: None,
+            transport: None,
             next_query_id: 0,
             last_query_id: 0,
             limits_changed: true,
@@ -218,6 +222,10 @@ impl Session {
         let seconds = |var| Duration::from_secs(self.variables.u64(var));
         let max = self.settings.max_allowed_packet as usize;
         incoming.set_limits(max, seconds(Var::WAIT_TIMEOUT), seconds(Var::NET_READ_TIMEOUT));
+        if let Some(transport) = &self.transport {
+            // A socket that takes no timeout any more fails at its next use.
+            let _ = transport.set_write_timeout(seconds(Var::NET_WRITE_TIMEOUT));
+        }
     }
 
     /// A number for a new statement.

@@ -23,7 +23,9 @@ pub(crate) struct Settings {
     pub sql_notes: bool,
     /// `u64::MAX` = no limit.
     pub select_limit: u64,
-    pub parse: ParseOptions,
+    /// max_statement_time; None = no limit.
+    pub(crate) statement_time_us: Option<u64>,
+    pub(crate) parse: ParseOptions,
 }
 
 impl Settings {
@@ -43,6 +45,8 @@ impl Settings {
             max_error_count: v.u64(Var::MAX_ERROR_COUNT),
             sql_notes: v.bool(Var::SQL_NOTES),
             select_limit: v.u64(Var::SQL_SELECT_LIMIT),
+            statement_time_us: Some((v.get(Var::MAX_STATEMENT_TIME).as_f64() * 1e6) as u64)
+                .filter(|t| *t > 0),
             parse: parse_options(sql_mode),
         }
     }

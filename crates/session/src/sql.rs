@@ -531,12 +531,10 @@ pub(crate) fn run_prepared(
         }
         // The tables or the session's settings have changed: plan again.
         session.entry.counters.count(Counter::ComStmtReprepare);
-        let before = prepared.plan.columns().to_vec();
         let again = prepare(session, &statement.text)?;
-        if again.plan.as_ref().is_none_or(|p| p.plan.columns() != before.as_slice()) {
-            statement.told_columns = false;
-            reply.definitions = true;
-        }
+        // Also the character set that the definitions name may be another one now.
+        statement.told_columns = false;
+        reply.definitions = true;
         statement.plan = again.plan;
     }
 }

@@ -327,6 +327,7 @@ pub(crate) fn killed_error(session: &Session) -> ClientError {
     match session.entry.killed() {
         Kill::Connection if session.server().is_stopping() => error::server_shutdown(),
         Kill::Connection => error::connection_killed(),
+        _ if session.entry.timed_out() => error::statement_timeout(),
         _ => error::query_interrupted(),
     }
 }

@@ -99,6 +99,7 @@ impl ColumnFlags {
     pub const SET: Self = Self(2048);
     pub const NO_DEFAULT_VALUE: Self = Self(4096);
     pub const ON_UPDATE_NOW: Self = Self(8192);
+    pub const PART_KEY: Self = Self(16384);
     pub const NUM: Self = Self(32768);
 
     pub const fn contains(self, other: Self) -> bool {
@@ -141,7 +142,7 @@ impl<'a> ColumnDefinition<'a> {
         extended: b"",
         collation: 63,
         length: 0,
-        column_type: ColumnType::VarString,
+        column_type: ColumnType::Null,
         flags: ColumnFlags::BINARY,
         decimals: 0,
     };

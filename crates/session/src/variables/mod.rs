@@ -153,4 +153,14 @@ mod tests {
             .collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
+
+    #[test]
+    fn the_documentation_lists_what_has_no_effect() {
+        let text = include_str!("../../../../docs/compatibility.md");
+        let (_, list) = text.split_once("## Variables without effect").expect("the section is there");
+        let listed: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+        let inert: Vec<&str> =
+            VARIABLES.iter().filter(|v| v.effect == Effect::Inert).map(|v| v.name).collect();
+        assert_eq!(listed, inert);
+    }
 }

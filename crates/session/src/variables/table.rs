@@ -3,6 +3,9 @@
 //! Facts were read from `information_schema.system_variables` of a running MariaDB 11.8. Left out are those of engines and
 //! plugins that are not here (Aria, MyISAM, Galera, performance schema, thread pool, full text).
 //!
+//! Some that MariaDB changes while it runs are fixed at the start here (the buffer pool's and the log's sizes among them): SET
+//! says so with error 1238 instead of doing nothing.
+//!
 //! # Invariants
 //! V1. Sorted by name: lookups are binary searches, and [`Var`] is the position.
 
@@ -56,14 +59,14 @@ variables! {
     BINLOG_ALTER_TWO_PHASE: "binlog_alter_two_phase", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     BINLOG_ANNOTATE_ROW_EVENTS: "binlog_annotate_row_events", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     BINLOG_CACHE_SIZE: "binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "32768", Dynamic, Arg::Required, Inert;
-    BINLOG_CHECKSUM: "binlog_checksum", Global, Kind::Enum(&["NONE", "CRC32"]), "CRC32", Dynamic, Arg::Required, Fact;
+    BINLOG_CHECKSUM: "binlog_checksum", Global, Kind::Enum(&["NONE", "CRC32"]), "CRC32", Dynamic, Arg::Required, Inert;
     BINLOG_COMMIT_WAIT_COUNT: "binlog_commit_wait_count", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     BINLOG_COMMIT_WAIT_USEC: "binlog_commit_wait_usec", Global, uint(0, 18446744073709551615, 1), "100000", Dynamic, Arg::Required, Inert;
     BINLOG_DIRECT_NON_TRANSACTIONAL_UPDATES: "binlog_direct_non_transactional_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     BINLOG_DO_DB: "binlog_do_db", Global, Kind::Text, "", Fixed, Arg::No, Inert;
     BINLOG_EXPIRE_LOGS_SECONDS: "binlog_expire_logs_seconds", Global, uint(0, 8553600, 1), "0", Dynamic, Arg::Required, Inert;
     BINLOG_FILE_CACHE_SIZE: "binlog_file_cache_size", Global, uint(8192, 18446744073709551615, 4096), "16384", Dynamic, Arg::Required, Inert;
-    BINLOG_FORMAT: "binlog_format", Both, Kind::Enum(&["MIXED", "STATEMENT", "ROW"]), "ROW", Dynamic, Arg::Required, Fact;
+    BINLOG_FORMAT: "binlog_format", Both, Kind::Enum(&["MIXED", "STATEMENT", "ROW"]), "ROW", Dynamic, Arg::Required, Inert;
     BINLOG_GTID_INDEX: "binlog_gtid_index", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     BINLOG_GTID_INDEX_PAGE_SIZE: "binlog_gtid_index_page_size", Global, uint(64, 16777216, 1), "4096", Dynamic, Arg::Required, Inert;
     BINLOG_GTID_INDEX_SPAN_MIN: "binlog_gtid_index_span_min", Global, uint(1, 1073741824, 1), "65536", Dynamic, Arg::Required, Inert;
@@ -73,10 +76,10 @@ variables! {
     BINLOG_OPTIMIZE_THREAD_SCHEDULING: "binlog_optimize_thread_scheduling", Global, Kind::Bool, "ON", Fixed, Arg::Required, Inert;
     BINLOG_ROW_EVENT_MAX_SIZE: "binlog_row_event_max_size", Global, uint(256, 4294967040, 256), "8192", Fixed, Arg::Required, Inert;
     BINLOG_ROW_IMAGE: "binlog_row_image", Both, Kind::Enum(&["MINIMAL", "NOBLOB", "FULL", "FULL_NODUP"]), "FULL", Dynamic, Arg::Required, Wired;
-    BINLOG_ROW_METADATA: "binlog_row_metadata", Global, Kind::Enum(&["NO_LOG", "MINIMAL", "FULL"]), "NO_LOG", Dynamic, Arg::Required, Fact;
+    BINLOG_ROW_METADATA: "binlog_row_metadata", Global, Kind::Enum(&["NO_LOG", "MINIMAL", "FULL"]), "NO_LOG", Dynamic, Arg::Required, Inert;
     BINLOG_SPACE_LIMIT: "binlog_space_limit", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     BINLOG_STMT_CACHE_SIZE: "binlog_stmt_cache_size", Global, uint(4096, 18446744073709551615, 4096), "32768", Dynamic, Arg::Required, Inert;
-    BINLOG_STORAGE_ENGINE: "binlog_storage_engine", Global, Kind::Enum(&["innodb", "FILE"]), "innodb", Fixed, Arg::Required, Wired;
+    BINLOG_STORAGE_ENGINE: "binlog_storage_engine", Global, Kind::Enum(&["innodb", "FILE"]), "innodb", Fixed, Arg::Required, Fact;
     BLOCK_ENCRYPTION_MODE: "block_encryption_mode", Both, Kind::Enum(&["aes-128-ecb", "aes-192-ecb", "aes-256-ecb", "aes-128-cbc", "aes-192-cbc", "aes-256-cbc", "aes-128-ctr", "aes-192-ctr", "aes-256-ctr"]), "aes-128-ecb", Dynamic, Arg::Required, Inert;
     BULK_INSERT_BUFFER_SIZE: "bulk_insert_buffer_size", Both, uint(0, 18446744073709551615, 1), "8388608", Dynamic, Arg::Required, Inert;
     CHARACTER_SET_CLIENT: "character_set_client", Both, Kind::Charset, "utf8mb4", Dynamic, Arg::No, Wired;
@@ -110,7 +113,7 @@ variables! {
     DEFAULT_REGEX_FLAGS: "default_regex_flags", Both, Kind::Set(&["DOTALL", "DUPNAMES", "EXTENDED", "EXTENDED_MORE", "EXTRA", "MULTILINE", "UNGREEDY"]), "", Dynamic, Arg::Required, Inert;
     DEFAULT_STORAGE_ENGINE: "default_storage_engine", Both, Kind::Text, "InnoDB", Dynamic, Arg::No, Wired;
     DEFAULT_TMP_STORAGE_ENGINE: "default_tmp_storage_engine", Both, Kind::Text, "", Dynamic, Arg::No, Inert;
-    DEFAULT_WEEK_FORMAT: "default_week_format", Both, uint(0, 7, 1), "0", Dynamic, Arg::Required, Fact;
+    DEFAULT_WEEK_FORMAT: "default_week_format", Both, uint(0, 7, 1), "0", Dynamic, Arg::Required, Inert;
     DELAY_KEY_WRITE: "delay_key_write", Global, Kind::Enum(&["OFF", "ON", "ALL"]), "ON", Dynamic, Arg::Optional, Inert;
     DELAYED_INSERT_LIMIT: "delayed_insert_limit", Global, uint(1, 4294967295, 1), "100", Dynamic, Arg::Required, Inert;
     DELAYED_INSERT_TIMEOUT: "delayed_insert_timeout", Global, uint(1, 31536000, 1), "300", Dynamic, Arg::Required, Inert;
@@ -126,13 +129,13 @@ variables! {
     EVENT_SCHEDULER: "event_scheduler", Global, Kind::Enum(&["OFF", "ON", "DISABLED", "ORIGINAL"]), "OFF", Dynamic, Arg::Optional, Inert;
     EXPENSIVE_SUBQUERY_LIMIT: "expensive_subquery_limit", Both, uint(0, 18446744073709551615, 1), "100", Dynamic, Arg::Required, Inert;
     EXPIRE_LOGS_DAYS: "expire_logs_days", Global, double(0.0, 99.0), "0.000000", Dynamic, Arg::Required, Inert;
-    EXPLICIT_DEFAULTS_FOR_TIMESTAMP: "explicit_defaults_for_timestamp", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
+    EXPLICIT_DEFAULTS_FOR_TIMESTAMP: "explicit_defaults_for_timestamp", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     EXTERNAL_USER: "external_user", Session, Kind::Text, "", Fixed, Arg::No, Fact;
-    EXTRA_MAX_CONNECTIONS: "extra_max_connections", Global, uint(1, 100000, 1), "1", Dynamic, Arg::Required, Wired;
+    EXTRA_MAX_CONNECTIONS: "extra_max_connections", Global, uint(1, 100000, 1), "1", Dynamic, Arg::Required, Inert;
     EXTRA_PORT: "extra_port", Global, uint(0, 65535, 1), "0", Fixed, Arg::Required, Inert;
     FLUSH: "flush", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     FLUSH_TIME: "flush_time", Global, uint(0, 31536000, 1), "0", Dynamic, Arg::Required, Inert;
-    FOREIGN_KEY_CHECKS: "foreign_key_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
+    FOREIGN_KEY_CHECKS: "foreign_key_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
     FT_BOOLEAN_SYNTAX: "ft_boolean_syntax", Global, Kind::Text, "+ -><()~*:\"\"&|", Dynamic, Arg::Required, Inert;
     FT_MAX_WORD_LEN: "ft_max_word_len", Global, uint(10, 84, 1), "84", Fixed, Arg::Required, Inert;
     FT_MIN_WORD_LEN: "ft_min_word_len", Global, uint(1, 84, 1), "4", Fixed, Arg::Required, Inert;
@@ -142,14 +145,14 @@ variables! {
     GENERAL_LOG_FILE: "general_log_file", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     GROUP_CONCAT_MAX_LEN: "group_concat_max_len", Both, uint(4, 1073741824, 1), "1048576", Dynamic, Arg::Required, Wired;
     GTID_BINLOG_POS: "gtid_binlog_pos", Global, Kind::Text, "", Fixed, Arg::No, Wired;
-    GTID_BINLOG_STATE: "gtid_binlog_state", Global, Kind::Text, "", Dynamic, Arg::No, Wired;
+    GTID_BINLOG_STATE: "gtid_binlog_state", Global, Kind::Text, "", Fixed, Arg::No, Wired;
     GTID_CLEANUP_BATCH_SIZE: "gtid_cleanup_batch_size", Global, uint(0, 2147483647, 1), "64", Dynamic, Arg::Required, Inert;
     GTID_CURRENT_POS: "gtid_current_pos", Global, Kind::Text, "", Fixed, Arg::No, Wired;
     GTID_DOMAIN_ID: "gtid_domain_id", Both, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Wired;
     GTID_IGNORE_DUPLICATES: "gtid_ignore_duplicates", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     GTID_POS_AUTO_ENGINES: "gtid_pos_auto_engines", Global, Kind::Text, "", Dynamic, Arg::No, Inert;
     GTID_SEQ_NO: "gtid_seq_no", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Wired;
-    GTID_SLAVE_POS: "gtid_slave_pos", Global, Kind::Text, "", Dynamic, Arg::No, Fact;
+    GTID_SLAVE_POS: "gtid_slave_pos", Global, Kind::Text, "", Dynamic, Arg::No, Inert;
     GTID_STRICT_MODE: "gtid_strict_mode", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     HAVE_COMPRESS: "have_compress", Global, Kind::Text, "NO", Fixed, Arg::No, Fact;
     HAVE_CRYPT: "have_crypt", Global, Kind::Text, "NO", Fixed, Arg::No, Fact;
@@ -173,7 +176,7 @@ variables! {
     IGNORE_DB_DIRS: "ignore_db_dirs", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     IN_PREDICATE_CONVERSION_THRESHOLD: "in_predicate_conversion_threshold", Both, uint(0, 4294967295, 1), "1000", Dynamic, Arg::Required, Inert;
     IN_TRANSACTION: "in_transaction", Session, uint(0, 1, 1), "0", Fixed, Arg::No, Wired;
-    INIT_CONNECT: "init_connect", Global, Kind::Text, "", Dynamic, Arg::Required, Wired;
+    INIT_CONNECT: "init_connect", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     INIT_FILE: "init_file", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     INIT_SLAVE: "init_slave", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     INNODB_ADAPTIVE_FLUSHING: "innodb_adaptive_flushing", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
@@ -194,7 +197,7 @@ variables! {
     INNODB_BUFFER_POOL_LOAD_ABORT: "innodb_buffer_pool_load_abort", Global, Kind::Bool, "OFF", Dynamic, Arg::Required, Inert;
     INNODB_BUFFER_POOL_LOAD_AT_STARTUP: "innodb_buffer_pool_load_at_startup", Global, Kind::Bool, "ON", Fixed, Arg::Required, Inert;
     INNODB_BUFFER_POOL_LOAD_NOW: "innodb_buffer_pool_load_now", Global, Kind::Bool, "OFF", Dynamic, Arg::Required, Inert;
-    INNODB_BUFFER_POOL_SIZE: "innodb_buffer_pool_size", Global, uint(2097152, 18446744073701163008, 1048576), "134217728", Dynamic, Arg::Required, Wired;
+    INNODB_BUFFER_POOL_SIZE: "innodb_buffer_pool_size", Global, uint(2097152, 18446744073701163008, 1048576), "134217728", Fixed, Arg::Required, Wired;
     INNODB_BUFFER_POOL_SIZE_AUTO_MIN: "innodb_buffer_pool_size_auto_min", Global, uint(0, 18446744073701163008, 8388608), "0", Dynamic, Arg::Required, Inert;
     INNODB_BUFFER_POOL_SIZE_MAX: "innodb_buffer_pool_size_max", Global, uint(8388608, 18446744073701163008, 8388608), "8796093022208", Fixed, Arg::Required, Inert;
     INNODB_CHECKSUM_ALGORITHM: "innodb_checksum_algorithm", Global, Kind::Enum(&["crc32", "strict_crc32", "full_crc32", "strict_full_crc32"]), "full_crc32", Dynamic, Arg::Required, Inert;
@@ -208,19 +211,19 @@ variables! {
     INNODB_DATA_FILE_PATH: "innodb_data_file_path", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     INNODB_DATA_FILE_WRITE_THROUGH: "innodb_data_file_write_through", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_DATA_HOME_DIR: "innodb_data_home_dir", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
-    INNODB_DEADLOCK_DETECT: "innodb_deadlock_detect", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
+    INNODB_DEADLOCK_DETECT: "innodb_deadlock_detect", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     INNODB_DEADLOCK_REPORT: "innodb_deadlock_report", Global, Kind::Enum(&["off", "basic", "full"]), "full", Dynamic, Arg::Required, Inert;
     INNODB_DEFAULT_ENCRYPTION_KEY_ID: "innodb_default_encryption_key_id", Both, uint(1, 4294967295, 1), "1", Dynamic, Arg::Required, Inert;
     INNODB_DEFAULT_ROW_FORMAT: "innodb_default_row_format", Global, Kind::Enum(&["redundant", "compact", "dynamic"]), "dynamic", Dynamic, Arg::Required, Inert;
     INNODB_DISABLE_SORT_FILE_CACHE: "innodb_disable_sort_file_cache", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
-    INNODB_DOUBLEWRITE: "innodb_doublewrite", Global, Kind::Enum(&["OFF", "ON", "fast"]), "ON", Dynamic, Arg::Optional, Inert;
+    INNODB_DOUBLEWRITE: "innodb_doublewrite", Global, Kind::Enum(&["OFF", "ON", "fast"]), "ON", Fixed, Arg::Optional, Wired;
     INNODB_ENCRYPT_LOG: "innodb_encrypt_log", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     INNODB_ENCRYPT_TABLES: "innodb_encrypt_tables", Global, Kind::Enum(&["OFF", "ON", "FORCE"]), "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_ENCRYPT_TEMPORARY_TABLES: "innodb_encrypt_temporary_tables", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     INNODB_ENCRYPTION_ROTATE_KEY_AGE: "innodb_encryption_rotate_key_age", Global, uint(0, 4294967295, 1), "1", Dynamic, Arg::Required, Inert;
     INNODB_ENCRYPTION_ROTATION_IOPS: "innodb_encryption_rotation_iops", Global, uint(0, 4294967295, 1), "100", Dynamic, Arg::Required, Inert;
     INNODB_ENCRYPTION_THREADS: "innodb_encryption_threads", Global, uint(0, 255, 1), "0", Dynamic, Arg::Required, Inert;
-    INNODB_FAST_SHUTDOWN: "innodb_fast_shutdown", Global, uint(0, 3, 1), "1", Dynamic, Arg::Optional, Inert;
+    INNODB_FAST_SHUTDOWN: "innodb_fast_shutdown", Global, uint(0, 3, 1), "1", Dynamic, Arg::Optional, Wired;
     INNODB_FATAL_SEMAPHORE_WAIT_THRESHOLD: "innodb_fatal_semaphore_wait_threshold", Global, uint(1, 4294967295, 1), "600", Fixed, Arg::Required, Inert;
     INNODB_FILE_PER_TABLE: "innodb_file_per_table", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     INNODB_FILL_FACTOR: "innodb_fill_factor", Global, uint(10, 100, 1), "100", Dynamic, Arg::Required, Inert;
@@ -235,21 +238,21 @@ variables! {
     INNODB_IMMEDIATE_SCRUB_DATA_UNCOMPRESSED: "innodb_immediate_scrub_data_uncompressed", Global, Kind::Bool, "OFF", Dynamic, Arg::Required, Inert;
     INNODB_INDEX_SHRINK: "innodb_index_shrink", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     INNODB_INSTANT_ALTER_COLUMN_ALLOWED: "innodb_instant_alter_column_allowed", Global, Kind::Enum(&["never", "add_last", "add_drop_reorder"]), "add_drop_reorder", Dynamic, Arg::Required, Inert;
-    INNODB_IO_CAPACITY: "innodb_io_capacity", Global, uint(100, 4294967295, 1), "200", Dynamic, Arg::Required, Inert;
+    INNODB_IO_CAPACITY: "innodb_io_capacity", Global, uint(100, 4294967295, 1), "200", Fixed, Arg::Required, Wired;
     INNODB_IO_CAPACITY_MAX: "innodb_io_capacity_max", Global, uint(100, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;
     INNODB_LINUX_AIO: "innodb_linux_aio", Global, Kind::Enum(&["auto", "io_uring", "aio"]), "auto", Fixed, Arg::Required, Inert;
     INNODB_LOCK_WAIT_TIMEOUT: "innodb_lock_wait_timeout", Both, uint(0, 100000000, 1), "50", Dynamic, Arg::Required, Wired;
-    INNODB_LOG_BUFFER_SIZE: "innodb_log_buffer_size", Global, uint(2097152, 2147479552, 4096), "16777216", Fixed, Arg::Required, Inert;
+    INNODB_LOG_BUFFER_SIZE: "innodb_log_buffer_size", Global, uint(2097152, 2147479552, 4096), "16777216", Fixed, Arg::Required, Wired;
     INNODB_LOG_CHECKPOINT_NOW: "innodb_log_checkpoint_now", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_LOG_FILE_BUFFERING: "innodb_log_file_buffering", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_LOG_FILE_MMAP: "innodb_log_file_mmap", Global, Kind::Bool, "ON", Fixed, Arg::Optional, Inert;
-    INNODB_LOG_FILE_SIZE: "innodb_log_file_size", Global, uint(4194304, 18446744073709551615, 4096), "100663296", Dynamic, Arg::Required, Wired;
+    INNODB_LOG_FILE_SIZE: "innodb_log_file_size", Global, uint(4194304, 18446744073709551615, 4096), "100663296", Fixed, Arg::Required, Wired;
     INNODB_LOG_FILE_WRITE_THROUGH: "innodb_log_file_write_through", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_LOG_GROUP_HOME_DIR: "innodb_log_group_home_dir", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     INNODB_LOG_SPIN_WAIT_DELAY: "innodb_log_spin_wait_delay", Global, uint(0, 6000, 1), "0", Dynamic, Arg::Optional, Inert;
     INNODB_LOG_WRITE_AHEAD_SIZE: "innodb_log_write_ahead_size", Global, uint(512, 4096, 1), "512", Fixed, Arg::Required, Inert;
     INNODB_LRU_FLUSH_SIZE: "innodb_lru_flush_size", Global, uint(1, 18446744073709551615, 1), "32", Dynamic, Arg::No, Inert;
-    INNODB_LRU_SCAN_DEPTH: "innodb_lru_scan_depth", Global, uint(100, 18446744073709551615, 1), "1536", Dynamic, Arg::Required, Inert;
+    INNODB_LRU_SCAN_DEPTH: "innodb_lru_scan_depth", Global, uint(100, 18446744073709551615, 1), "1536", Fixed, Arg::Required, Wired;
     INNODB_MAX_DIRTY_PAGES_PCT: "innodb_max_dirty_pages_pct", Global, double(0.0, 99.999), "90.000000", Dynamic, Arg::Required, Inert;
     INNODB_MAX_DIRTY_PAGES_PCT_LWM: "innodb_max_dirty_pages_pct_lwm", Global, double(0.0, 99.999), "0.000000", Dynamic, Arg::Required, Inert;
     INNODB_MAX_PURGE_LAG: "innodb_max_purge_lag", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
@@ -266,9 +269,9 @@ variables! {
     INNODB_ONLINE_ALTER_LOG_MAX_SIZE: "innodb_online_alter_log_max_size", Global, uint(65536, 18446744073709551615, 1), "134217728", Dynamic, Arg::Required, Inert;
     INNODB_OPEN_FILES: "innodb_open_files", Global, uint(0, 9223372036854775807, 1), "0", Fixed, Arg::Required, Inert;
     INNODB_OPTIMIZE_FULLTEXT_ONLY: "innodb_optimize_fulltext_only", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
-    INNODB_PAGE_SIZE: "innodb_page_size", Global, uint(4096, 65536, 1), "16384", Fixed, Arg::Optional, Wired;
+    INNODB_PAGE_SIZE: "innodb_page_size", Global, uint(4096, 65536, 1), "16384", Fixed, Arg::Optional, Fact;
     INNODB_PREFIX_INDEX_CLUSTER_OPTIMIZATION: "innodb_prefix_index_cluster_optimization", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
-    INNODB_PRINT_ALL_DEADLOCKS: "innodb_print_all_deadlocks", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
+    INNODB_PRINT_ALL_DEADLOCKS: "innodb_print_all_deadlocks", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_PURGE_BATCH_SIZE: "innodb_purge_batch_size", Global, uint(1, 5000, 1), "127", Dynamic, Arg::Optional, Inert;
     INNODB_PURGE_RSEG_TRUNCATE_FREQUENCY: "innodb_purge_rseg_truncate_frequency", Global, uint(1, 128, 1), "128", Dynamic, Arg::No, Inert;
     INNODB_PURGE_THREADS: "innodb_purge_threads", Global, uint(1, 32, 1), "4", Dynamic, Arg::Optional, Inert;
@@ -292,7 +295,7 @@ variables! {
     INNODB_STATS_TRANSIENT_SAMPLE_PAGES: "innodb_stats_transient_sample_pages", Global, uint(1, 4294967295, 1), "8", Dynamic, Arg::Required, Inert;
     INNODB_STATUS_OUTPUT: "innodb_status_output", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     INNODB_STATUS_OUTPUT_LOCKS: "innodb_status_output_locks", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
-    INNODB_STRICT_MODE: "innodb_strict_mode", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
+    INNODB_STRICT_MODE: "innodb_strict_mode", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     INNODB_SYNC_SPIN_LOOPS: "innodb_sync_spin_loops", Global, uint(0, 18446744073709551615, 1), "30", Dynamic, Arg::Required, Inert;
     INNODB_TABLE_LOCKS: "innodb_table_locks", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     INNODB_TEMP_DATA_FILE_PATH: "innodb_temp_data_file_path", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
@@ -356,11 +359,11 @@ variables! {
     LONG_QUERY_TIME: "long_query_time", Both, double(0.0, 31536000.0), "10.000000", Dynamic, Arg::Required, Inert;
     LOW_PRIORITY_UPDATES: "low_priority_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     LOWER_CASE_FILE_SYSTEM: "lower_case_file_system", Global, Kind::Bool, "OFF", Fixed, Arg::No, Fact;
-    LOWER_CASE_TABLE_NAMES: "lower_case_table_names", Global, uint(0, 2, 1), "0", Fixed, Arg::Optional, Wired;
+    LOWER_CASE_TABLE_NAMES: "lower_case_table_names", Global, uint(0, 2, 1), "0", Fixed, Arg::Optional, Fact;
     MASTER_VERIFY_CHECKSUM: "master_verify_checksum", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     MAX_ALLOWED_PACKET: "max_allowed_packet", Both, uint(1024, 1073741824, 1024), "16777216", Dynamic, Arg::Required, Wired;
     MAX_BINLOG_CACHE_SIZE: "max_binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "18446744073709547520", Dynamic, Arg::Required, Inert;
-    MAX_BINLOG_SIZE: "max_binlog_size", Global, uint(4096, 1073741824, 4096), "1073741824", Dynamic, Arg::Required, Wired;
+    MAX_BINLOG_SIZE: "max_binlog_size", Global, uint(4096, 1073741824, 4096), "1073741824", Fixed, Arg::Required, Wired;
     MAX_BINLOG_STMT_CACHE_SIZE: "max_binlog_stmt_cache_size", Global, uint(4096, 18446744073709551615, 4096), "18446744073709547520", Dynamic, Arg::Required, Inert;
     MAX_BINLOG_TOTAL_SIZE: "max_binlog_total_size", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     MAX_CONNECT_ERRORS: "max_connect_errors", Global, uint(1, 4294967295, 1), "100", Dynamic, Arg::Required, Inert;
@@ -384,7 +387,7 @@ variables! {
     MAX_STATEMENT_TIME: "max_statement_time", Both, double(0.0, 31536000.0), "0.000000", Dynamic, Arg::Required, Wired;
     MAX_TMP_SESSION_SPACE_USAGE: "max_tmp_session_space_usage", Both, uint(0, 18446744073709551615, 65536), "1099511627776", Dynamic, Arg::Required, Inert;
     MAX_TMP_TOTAL_SPACE_USAGE: "max_tmp_total_space_usage", Global, uint(0, 18446744073709551615, 65536), "1099511627776", Dynamic, Arg::Required, Inert;
-    MAX_USER_CONNECTIONS: "max_user_connections", Both, int(-1, 2147483647, 1), "0", Dynamic, Arg::Required, Wired;
+    MAX_USER_CONNECTIONS: "max_user_connections", Both, int(-1, 2147483647, 1), "0", Dynamic, Arg::Required, Inert;
     MAX_WRITE_LOCK_COUNT: "max_write_lock_count", Global, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;
     METADATA_LOCKS_CACHE_SIZE: "metadata_locks_cache_size", Global, uint(1, 1048576, 1), "1024", Fixed, Arg::Required, Inert;
     METADATA_LOCKS_HASH_INSTANCES: "metadata_locks_hash_instances", Global, uint(1, 1024, 1), "8", Fixed, Arg::Required, Inert;
@@ -444,7 +447,7 @@ variables! {
     PROXY_PROTOCOL_NETWORKS: "proxy_protocol_networks", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     PROXY_USER: "proxy_user", Session, Kind::Text, "", Fixed, Arg::No, Fact;
     PSEUDO_SLAVE_MODE: "pseudo_slave_mode", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
-    PSEUDO_THREAD_ID: "pseudo_thread_id", Session, uint(0, 4294967295, 1), "0", Dynamic, Arg::No, Wired;
+    PSEUDO_THREAD_ID: "pseudo_thread_id", Session, uint(0, 4294967295, 1), "0", Dynamic, Arg::No, Inert;
     QUERY_ALLOC_BLOCK_SIZE: "query_alloc_block_size", Both, uint(1024, 4294967295, 1024), "32768", Dynamic, Arg::Required, Inert;
     QUERY_CACHE_LIMIT: "query_cache_limit", Global, uint(0, 4294967295, 1), "1048576", Dynamic, Arg::Required, Inert;
     QUERY_CACHE_MIN_RES_UNIT: "query_cache_min_res_unit", Global, uint(0, 4294967295, 8), "4096", Dynamic, Arg::Required, Inert;
@@ -453,12 +456,12 @@ variables! {
     QUERY_CACHE_TYPE: "query_cache_type", Both, Kind::Enum(&["OFF", "ON", "DEMAND"]), "OFF", Dynamic, Arg::Required, Inert;
     QUERY_CACHE_WLOCK_INVALIDATE: "query_cache_wlock_invalidate", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     QUERY_PREALLOC_SIZE: "query_prealloc_size", Both, uint(1024, 4294967295, 1024), "32768", Dynamic, Arg::Required, Inert;
-    RAND_SEED1: "rand_seed1", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Wired;
-    RAND_SEED2: "rand_seed2", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Wired;
+    RAND_SEED1: "rand_seed1", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Inert;
+    RAND_SEED2: "rand_seed2", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Inert;
     RANGE_ALLOC_BLOCK_SIZE: "range_alloc_block_size", Both, uint(4096, 4294967295, 1024), "4096", Dynamic, Arg::Required, Inert;
     READ_BINLOG_SPEED_LIMIT: "read_binlog_speed_limit", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     READ_BUFFER_SIZE: "read_buffer_size", Both, uint(8192, 2147483647, 4096), "131072", Dynamic, Arg::Required, Inert;
-    READ_ONLY: "read_only", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
+    READ_ONLY: "read_only", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     READ_RND_BUFFER_SIZE: "read_rnd_buffer_size", Both, uint(1, 2147483647, 1), "262144", Dynamic, Arg::Required, Inert;
     REDIRECT_URL: "redirect_url", Both, Kind::Text, "", Dynamic, Arg::Required, Inert;
     RELAY_LOG: "relay_log", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
@@ -499,11 +502,11 @@ variables! {
     SESSION_TRACK_SCHEMA: "session_track_schema", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
     SESSION_TRACK_STATE_CHANGE: "session_track_state_change", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
     SESSION_TRACK_SYSTEM_VARIABLES: "session_track_system_variables", Both, Kind::Text, "autocommit,character_set_client,character_set_connection,character_set_results,redirect_url,time_zone", Dynamic, Arg::Required, Wired;
-    SESSION_TRACK_TRANSACTION_INFO: "session_track_transaction_info", Both, Kind::Enum(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF", Dynamic, Arg::Required, Wired;
+    SESSION_TRACK_TRANSACTION_INFO: "session_track_transaction_info", Both, Kind::Enum(&["OFF", "STATE", "CHARACTERISTICS"]), "OFF", Dynamic, Arg::Required, Inert;
     SKIP_EXTERNAL_LOCKING: "skip_external_locking", Global, Kind::Bool, "ON", Fixed, Arg::No, Fact;
     SKIP_GRANT_TABLES: "skip_grant_tables", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     SKIP_NAME_RESOLVE: "skip_name_resolve", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
-    SKIP_NETWORKING: "skip_networking", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Fact;
+    SKIP_NETWORKING: "skip_networking", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Wired;
     SKIP_PARALLEL_REPLICATION: "skip_parallel_replication", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SKIP_REPLICATION: "skip_replication", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SKIP_SHOW_DATABASE: "skip_show_database", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
@@ -533,7 +536,7 @@ variables! {
     SLOW_QUERY_LOG_FILE: "slow_query_log_file", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     SOCKET: "socket", Global, Kind::Text, "", Fixed, Arg::Required, Wired;
     SORT_BUFFER_SIZE: "sort_buffer_size", Both, uint(1024, 18446744073709551615, 1), "2097152", Dynamic, Arg::Required, Inert;
-    SQL_AUTO_IS_NULL: "sql_auto_is_null", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
+    SQL_AUTO_IS_NULL: "sql_auto_is_null", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SQL_BIG_SELECTS: "sql_big_selects", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
     SQL_BUFFER_RESULT: "sql_buffer_result", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SQL_IF_EXISTS: "sql_if_exists", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
@@ -541,11 +544,11 @@ variables! {
     SQL_LOG_OFF: "sql_log_off", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SQL_MODE: "sql_mode", Both, Kind::Set(&["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "IGNORE_BAD_TABLE_OPTIONS", "ONLY_FULL_GROUP_BY", "NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40", "ANSI", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL", "NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL", "SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"]), "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION", Dynamic, Arg::Required, Wired;
     SQL_NOTES: "sql_notes", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
-    SQL_QUOTE_SHOW_CREATE: "sql_quote_show_create", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
-    SQL_SAFE_UPDATES: "sql_safe_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
+    SQL_QUOTE_SHOW_CREATE: "sql_quote_show_create", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
+    SQL_SAFE_UPDATES: "sql_safe_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     SQL_SELECT_LIMIT: "sql_select_limit", Both, uint(0, 18446744073709551615, 1), "18446744073709551615", Dynamic, Arg::No, Wired;
     SQL_SLAVE_SKIP_COUNTER: "sql_slave_skip_counter", Both, uint(0, 4294967295, 1), "0", Dynamic, Arg::No, Inert;
-    SQL_WARNINGS: "sql_warnings", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
+    SQL_WARNINGS: "sql_warnings", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SSL_CA: "ssl_ca", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     SSL_CAPATH: "ssl_capath", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     SSL_CERT: "ssl_cert", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
@@ -557,7 +560,7 @@ variables! {
     STORAGE_ENGINE: "storage_engine", Both, Kind::Text, "InnoDB", Dynamic, Arg::No, Inert;
     STORED_PROGRAM_CACHE: "stored_program_cache", Global, uint(0, 524288, 1), "256", Dynamic, Arg::Required, Inert;
     STRICT_PASSWORD_VALIDATION: "strict_password_validation", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
-    SYNC_BINLOG: "sync_binlog", Global, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Wired;
+    SYNC_BINLOG: "sync_binlog", Global, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Inert;
     SYNC_FRM: "sync_frm", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     SYNC_MASTER_INFO: "sync_master_info", Global, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;
     SYNC_RELAY_LOG: "sync_relay_log", Global, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;
@@ -589,7 +592,7 @@ variables! {
     TRANSACTION_READ_ONLY: "transaction_read_only", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
     TX_ISOLATION: "tx_isolation", Both, Kind::Enum(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", Dynamic, Arg::No, Wired;
     TX_READ_ONLY: "tx_read_only", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
-    UNIQUE_CHECKS: "unique_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
+    UNIQUE_CHECKS: "unique_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
     UPDATABLE_VIEWS_WITH_LIMIT: "updatable_views_with_limit", Both, Kind::Enum(&["NO", "YES"]), "YES", Dynamic, Arg::Required, Inert;
     USE_STAT_TABLES: "use_stat_tables", Both, Kind::Enum(&["NEVER", "COMPLEMENTARY", "PREFERABLY", "COMPLEMENTARY_FOR_QUERIES", "PREFERABLY_FOR_QUERIES"]), "PREFERABLY_FOR_QUERIES", Dynamic, Arg::Required, Inert;
     USERSTAT: "userstat", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
