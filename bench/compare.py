@@ -8,7 +8,7 @@
 Servers run one at a time on the same machine, alternating, each point is the median of --repeat runs. Prints one
 Markdown table: rate, p99, syncs and device bytes per transaction of both, and morsed/MariaDB. Environment: see servers.py.
 """
-import argparse, json, re, statistics, subprocess, sys
+import argparse, json, re, statistics, subprocess, sys, threading, time
 from servers import Server
 
 
@@ -18,9 +18,20 @@ def sysbench(server, test, threads, args, seconds):
             '--percentile=99', '--threads=%d' % threads, '--time=%d' % seconds] + args.extra.split()
     before = server.counters()
     log_before = server.status('Innodb_os_log_written')
-    switches = server.context_switches()
+    switches = {}
+
+    def watch():
+        # Threads of closed connections take their counts with them: sample while the run lasts.
+        time.sleep(1)
+        switches['from'] = server.context_switches()
+        time.sleep(max(seconds - 2, 0.5))
+        switches['to'] = server.context_switches()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     young = server.status('Innodb_buffer_pool_pages_made_young')
     r = subprocess.run(base + ['run'], capture_output=True, text=True)
+    watcher.join()
     out = r.stdout
     if r.returncode or 'transactions:' not in out:
         return dict(error=(out + r.stderr)[-400:])
@@ -35,7 +46,7 @@ def sysbench(server, test, threads, args, seconds):
         syncs=(after[0] - before[0] + after[3] - before[3]) / max(trx, 1),
         bytes=(after[2] - before[2]) / max(trx, 1),
         log=(server.status('Innodb_os_log_written') - log_before) / max(trx, 1),
-        switches=(server.context_switches() - switches) / max(queries, 1),
+        switches=(switches['to'] - switches['from']) / max(queries * max(seconds - 2, 0.5) / seconds, 1),
         young=server.status('Innodb_buffer_pool_pages_made_young') - young)
 
 

@@ -166,8 +166,7 @@ impl Client {
         let mut writer = PacketWriter::new();
         writer.packet(|out| Command::encode_raw(out, command, body));
         self.socket.write_all(writer.bytes())?;
-        self.reader.restart();
-        self.reader.set_sequence(1);
+        self.reader.set_sequence(writer.sequence());
         Ok(())
     }
 
@@ -190,7 +189,7 @@ impl Client {
 
     /// Runs a statement that must succeed.
     pub fn run(&mut self, sql: &str) -> Reply {
-        self.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"))
+        self.query(sql).unwrap_or_else(|e| panic!("{:.200}: {e}", sql))
     }
 
     /// Rows of a statement that must succeed, as [`Reply::lines`].

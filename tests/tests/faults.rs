@@ -135,7 +135,7 @@ fn a_flipped_bit_in_acknowledged_log_is_refused_with_its_place() {
     bytes[end * 9 / 10] ^= 0x10;
     std::fs::write(&path, &bytes).expect("written");
     let said = server.start_fails();
-    assert!(said.contains("segment") && said.contains("expected"), "{said}");
+    assert!(said.contains(".seg at offset") && said.contains("expected") && said.contains("found"), "{said}");
     std::fs::write(&path, &whole).expect("written");
     server.restart();
     assert_eq!(server.client().rows("SELECT COUNT(*) FROM d.t"), ["200"]);
