@@ -152,3 +152,13 @@ fn types() {
 fn checksum() {
     run_file("checksum");
 }
+
+#[test]
+fn queries() {
+    run_file("queries");
+}
+
+#[test]
+fn changes() {
+    run_file("changes");
+}

@@ -420,6 +420,7 @@ fn finish(
     let indexes = std::mem::take(&mut new.indexes);
     let previous = new.def.indexes.clone();
     create::finish(&mut new.def, indexes)?;
+    new.counts_rows |= old.def.has_primary_key() && !new.def.has_primary_key();
     let mut change = cx.catalog.change();
     let mut copied = 0;
     if new.rebuild {
