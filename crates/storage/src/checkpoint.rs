@@ -12,8 +12,8 @@
 //! K1. A page that becomes dirty after 2 looked has its record at or above `candidate`: it was marked before its record was appended.
 //! K2. A commit below `candidate` is in the transaction table before 3 (the ready LSN waited for its publication). A transaction that
 //!     is active at 3 is in the record; one that ends after 3 has its outcome in the log above `candidate`.
-//! K3. The log is kept from the scan start of the block before the newest, for active transactions back to their first record,
-//!     and as far as anybody else says.
+//! K3. The log is kept from the scan start, for active transactions back to their first record, and as far as anybody else says:
+//!     for the newest block and for the one before, so that either will do (C2).
 //!
 //! # A crash
 //! Before 5: the older block counts, its log is there. Between 5 and 6: some log too much is kept.
@@ -49,6 +49,8 @@ pub(crate) struct Checkpointer {
     /// Reserved LSN after the last checkpoint: equal as long as nothing has happened since.
     quiet_at: AtomicU64,
     redo_start: AtomicU64,
+    /// What the newest block needs of the log; the next checkpoint lets go of what is below. 0 after a start.
+    kept_from: AtomicU64,
     taken: AtomicU64,
 }
 
@@ -61,6 +63,7 @@ impl Checkpointer {
             control: Mutex::new(control),
             quiet_at: AtomicU64::new(0),
             redo_start: AtomicU64::new(redo_start),
+            kept_from: AtomicU64::new(0),
             taken: AtomicU64::new(0),
         }
     }
@@ -108,7 +111,9 @@ impl Checkpointer {
         self.redo_start.store(redo_start.0, Ordering::Relaxed);
         self.quiet_at.store(self.log.reserved_lsn().0, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::Relaxed);
-        self.log.retain_from(keep_from(control.scan_needed_from(), &facts));
+        let keep = keep_from(scan_start.lsn, &facts);
+        let before = Lsn(self.kept_from.swap(keep.0, Ordering::Relaxed));
+        self.log.retain_from(keep.min(before));
         Ok(redo_start)
     }
 

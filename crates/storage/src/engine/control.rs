@@ -18,7 +18,7 @@
 //! # Invariants
 //! C1. The block that is written is never the one that is valid, and a write is synced before the next begins. So a crash leaves
 //!     at least one valid block.
-//! C2. The log is kept from the scan start of the block before the newest, so either block will do.
+//! C2. The log is kept for the block before the newest as for the newest (`checkpoint` K3), so either will do.
 //!
 //! # A crash
 //! In a write: the block does not verify, the other one counts. During creation: the file is made last, so a data directory without
@@ -146,8 +146,6 @@ impl ControlBlock {
 pub struct ControlFile {
     file: Arc<dyn File>,
     current: ControlBlock,
-    /// Scan start of the block before, for C2.
-    previous_scan: Lsn,
 }
 
 impl ControlFile {
@@ -168,7 +166,7 @@ impl ControlFile {
         disk.rename(temporary, PATH)?;
         disk.sync_dir("")?;
         let file = disk.open(PATH, OpenMode::Existing, Caching::Buffered)?;
-        Ok(Self { file, current: block, previous_scan: block.scan_start.lsn })
+        Ok(Self { file, current: block })
     }
 
     /// Reads the newest valid block.
@@ -182,22 +180,20 @@ impl ControlFile {
                 return Err(ControlError::Newer { version });
             }
             (Ok(a), Ok(b)) => {
-                let (new, old) = if a.sequence > b.sequence { (a, b) } else { (b, a) };
-                return Ok(Self { file, current: new, previous_scan: old.scan_start.lsn });
+                if a.sequence > b.sequence {
+                    a
+                } else {
+                    b
+                }
             }
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => one,
             (Err(e), Err(_)) => return Err(e),
         };
-        Ok(Self { file, current, previous_scan: current.scan_start.lsn })
+        Ok(Self { file, current })
     }
 
     pub fn current(&self) -> &ControlBlock {
         &self.current
-    }
-
-    /// The log must be kept from here on for either block (C2).
-    pub fn scan_needed_from(&self) -> Lsn {
-        self.previous_scan.min(self.current.scan_start.lsn)
     }
 
     /// Writes the next block over the older one and makes it durable; `sequence` is set here.
@@ -205,7 +201,6 @@ impl ControlFile {
         block.sequence = self.current.sequence + 1;
         self.file.write_at(&block.encode(), offset(block.sequence))?;
         self.file.sync_data()?;
-        self.previous_scan = self.current.scan_start.lsn;
         self.current = block;
         Ok(())
     }

@@ -136,7 +136,7 @@ fn checkpoints_let_go_of_old_segments_and_do_nothing_when_nothing_happened() {
     let sim = SimDisk::new(1);
     let engine = open(&sim).unwrap();
     engine.start(engine.clone()).unwrap();
-    for _ in 0..3 {
+    for _ in 0..4 {
         engine.log().rotate().unwrap();
         engine.create_space().unwrap();
         engine.pool().flush_all().unwrap();
@@ -148,6 +148,32 @@ fn checkpoints_let_go_of_old_segments_and_do_nothing_when_nothing_happened() {
     assert_eq!(engine.checkpoint_state().0, taken);
     let kept = engine.log().segments();
     assert!(kept.len() <= 3 && kept[0].number > 1, "{kept:?}");
+}
+
+#[test]
+fn the_older_control_block_will_do_as_well() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    engine.start(engine.clone()).unwrap();
+    let mut spaces = vec![DICTIONARY_SPACE];
+    for _ in 0..5 {
+        spaces.push(engine.create_space().unwrap());
+        engine.log().rotate().unwrap();
+        engine.purge_some(1).unwrap();
+        engine.pool().flush_all().unwrap();
+        engine.checkpoint().unwrap();
+    }
+    let newest = engine.checkpoint_state().0;
+    drop(engine);
+    sim.kill();
+    // The first block and five checkpoints: the newest has sequence 6, in the first half of the file.
+    assert_eq!(newest, 5);
+    sim.flip_bit("morse.control", 8 * 100);
+    let engine = open(&sim).unwrap();
+    assert_eq!(engine.pool().spaces().unwrap(), spaces);
+    for space in &spaces[1..] {
+        engine.create_tree(*space, TreeKind::Secondary).unwrap();
+    }
 }
 
 #[test]
