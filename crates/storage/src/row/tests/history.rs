@@ -276,6 +276,12 @@ fn snapshot_isolation_has_no_circle_with_one_anti_dependency() {
 }
 
 #[test]
+fn classic_repeatable_read_has_such_circles() {
+    let graph = check(Isolation::RepeatableRead, false, ReadMode::Consistent);
+    assert!(graph.circles(Edge::Rw, KNOWN) > 0, "2,000 transactions on six rows, and no lost update");
+}
+
+#[test]
 fn locking_reads_are_serializable() {
     let graph = check(Isolation::Serializable, true, SHARED);
     assert_eq!(graph.circles(Edge::Rw, ANY), 0, "G2: a circle of any kind");
