@@ -7,8 +7,6 @@ use std::fmt;
 pub enum ParseError {
     /// 1064. `near` starts at the token that does not fit and is cut as MariaDB cuts it.
     Syntax { near: Vec<u8>, line: u32 },
-    /// 1065
-    Empty,
     /// 1436: nested deeper than `MAX_NESTING`.
     TooDeep,
     /// Another of the errors that MariaDB's parser raises itself: code and text.
@@ -19,7 +17,6 @@ impl ParseError {
     pub fn code(&self) -> u16 {
         match self {
             ParseError::Syntax { .. } => 1064,
-            ParseError::Empty => 1065,
             ParseError::TooDeep => 1436,
             ParseError::Other { code, .. } => *code,
         }
@@ -35,7 +32,6 @@ impl fmt::Display for ParseError {
                  version for the right syntax to use near '{}' at line {line}",
                 String::from_utf8_lossy(near)
             ),
-            ParseError::Empty => f.write_str("Query was empty"),
             ParseError::TooDeep => f.write_str("Thread stack overrun: the statement is nested too deeply"),
             ParseError::Other { message, .. } => f.write_str(message),
         }

@@ -82,6 +82,7 @@ pub(crate) struct Lexer<'a> {
     pos: usize,
     /// Inside a version comment whose content counts.
     in_comment: bool,
+    found_comment: bool,
     options: ParseOptions,
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn is_space(b: u8) -> bool {
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(sql: &'a [u8], start: usize, options: ParseOptions) -> Self {
-        Lexer { sql, pos: start, in_comment: false, options }
+        Lexer { sql, pos: start, in_comment: false, found_comment: false, options }
     }
 
     fn at(&self, pos: usize) -> u8 {
@@ -177,12 +178,18 @@ impl<'a> Lexer<'a> {
         self.sql.get(self.pos + 2).is_none_or(|&b| is_space(b) || b.is_ascii_control())
     }
 
+    pub(crate) fn found_comment(&self) -> bool {
+        self.found_comment
+    }
+
     fn skip_line(&mut self) {
+        self.found_comment = true;
         let rest = &self.sql[self.pos..];
         self.pos += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
     }
 
     fn skip_comment(&mut self) -> Result<(), usize> {
+        self.found_comment = true;
         let start = self.pos;
         let (marker, maria) = match (self.at(start + 2), self.at(start + 3)) {
             (b'!', _) => (start + 3, false),

@@ -97,5 +97,52 @@ fn errors_point_at_the_token() {
     assert!(message("select 1 from").ends_with("near '' at line 1"));
     let long = format!("selec {}", "a".repeat(200));
     assert!(message(&long).ends_with(&format!("near 'selec {}...' at line 1", "a".repeat(71))));
-    assert_eq!(parse(&arena, b"  /* x */ ;", ParseOptions::default()).unwrap_err().code(), 1065);
+    assert_eq!(parse(&arena, b"  ;", ParseOptions::default()).unwrap_err().code(), 1065);
+    let comment = parse(&arena, b"/*!99999 select 1 */ -- x", ParseOptions::default()).unwrap();
+    assert_eq!(comment.statement, Statement::Empty);
+}
+
+#[test]
+fn modes_change_the_grammar() {
+    let arena = Arena::new();
+    let parses =
+        |sql: &str, options: ParseOptions| parse(&arena, arena.alloc_slice_copy(sql.as_bytes()), options);
+    let first = |sql: &str, options: ParseOptions| {
+        let Ok(parsed) = parses(sql, options) else { panic!("{sql}") };
+        let Statement::Query(Query { body: QueryBody::Select(select), .. }) = parsed.statement else {
+            panic!()
+        };
+        let SelectItem::Expr(item) = select.items[0] else { panic!() };
+        item.expr
+    };
+    let off = ParseOptions::default();
+    let string = Expr::Literal(Literal::String(b"x"));
+    assert_eq!(first("select \"x\"", off), string);
+    let ansi = ParseOptions { ansi_quotes: true, ..off };
+    assert!(matches!(first("select \"x\"", ansi), Expr::Column(c) if c.name.is("x")));
+    assert!(matches!(first("select 1 || 2", off), Expr::Or(_)));
+    let pipes = ParseOptions { pipes_as_concat: true, ..off };
+    assert!(matches!(first("select 1 || 2", pipes), Expr::Binary { op: BinaryOp::Concat, .. }));
+    let high = ParseOptions { high_not_precedence: true, ..off };
+    assert!(matches!(first("select not a = b", off), Expr::Unary { op: UnaryOp::Not, .. }));
+    assert!(matches!(first("select not a = b", high), Expr::Binary { op: BinaryOp::Eq, .. }));
+    let plain = ParseOptions { no_backslash_escapes: true, ..off };
+    assert_eq!(first("select 'a\\'", plain), Expr::Literal(Literal::String(b"a\\")));
+    assert!(parses("select 'a\\'", off).is_err());
+    let space = ParseOptions { ignore_space: true, ..off };
+    assert!(parses("select count (*)", off).is_err() && parses("select count (*)", space).is_ok());
+    assert!(parses("select ?", off).is_err());
+}
+
+#[test]
+fn version_comments_follow_the_announced_version() {
+    let arena = Arena::new();
+    let runs =
+        |sql: &str| parse(&arena, arena.alloc_slice_copy(sql.as_bytes()), ParseOptions::default()).is_ok();
+    // `select 1` is whole with and without what the comment holds only when the comment is read.
+    assert!(runs("/*! select */ 1") && runs("/*!50699 select */ 1") && runs("/*!100100 select */ 1"));
+    assert!(runs("/*M!50701 select */ 1") && runs("/*M!110800 select */ 1"));
+    assert!(!runs("/*!50700 select */ 1") && !runs("/*!99999 select */ 1") && !runs("/*!999999 select */ 1"));
+    assert!(!runs("/*M!120000 select */ 1") && !runs("/*! select 1"));
+    assert!(runs("select 1 /*!50701 garbage /* nested */ ( */ + 1"));
 }

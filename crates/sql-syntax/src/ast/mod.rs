@@ -107,6 +107,8 @@ pub struct CreateMode {
 /// One statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statement<'a> {
+    /// Nothing but comments. A text without even those is error 1065.
+    Empty,
     // query
     Query(&'a Query<'a>),
     // dml

@@ -184,6 +184,8 @@ pub struct TableFactor<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Derived<'a> {
     pub query: &'a Query<'a>,
+    /// For the versioned tables inside.
+    pub system_time: Option<&'a SystemTime<'a>>,
     pub alias: Ident<'a>,
     pub columns: &'a [Ident<'a>],
 }

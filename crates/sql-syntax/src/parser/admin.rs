@@ -167,8 +167,8 @@ impl<'a> Parser<'a> {
                 }
             }
             Kw::RELAY => {
-                let connection = self.optional_connection()?;
                 self.expect_kw(Kw::LOGS)?;
+                let connection = self.optional_connection()?;
                 FlushItem::RelayLogs { connection: self.for_channel(connection)? }
             }
             Kw::HOSTS => FlushItem::Hosts,

@@ -144,20 +144,8 @@ impl<'a> Parser<'a> {
     fn alter_add(&mut self, actions: &mut ArenaVec<'a, AlterAction<'a>>) -> R<()> {
         self.bump();
         match self.token.kw {
-            Kw::PERIOD if self.peek().kw == Kw::FOR => {
-                let (_, after) = self.peek2();
-                let if_not_exists = after.kw == Kw::IF;
-                if if_not_exists {
-                    self.bump();
-                    self.bump();
-                    self.if_not_exists()?;
-                    let name = self.ident()?;
-                    let columns = self.paren_list(Self::ident)?;
-                    let &[start, end] = columns else { return Err(Fail::Syntax) };
-                    actions.push(AlterAction::AddPeriod { if_not_exists, name, start, end });
-                    return Ok(());
-                }
-                let (name, start, end) = self.period()?;
+            Kw::PERIOD if self.period_ahead() => {
+                let (if_not_exists, name, start, end) = self.period()?;
                 actions.push(AlterAction::AddPeriod { if_not_exists, name, start, end });
                 return Ok(());
             }
@@ -240,10 +228,10 @@ impl<'a> Parser<'a> {
                 }
                 Ok(AlterAction::DropConstraint { if_exists, name: self.index_name()? })
             }
-            Kw::PERIOD if self.peek().kw == Kw::FOR => {
-                self.bump();
+            Kw::PERIOD if self.period_ahead() => {
                 self.bump();
                 let if_exists = self.if_exists()?;
+                self.expect_kw(Kw::FOR)?;
                 Ok(AlterAction::DropPeriod { if_exists, name: self.ident()? })
             }
             Kw::SYSTEM if self.peek().kw == Kw::VERSIONING => {

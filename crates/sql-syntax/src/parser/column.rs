@@ -20,6 +20,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn data_type(&mut self) -> R<DataType<'a>> {
+        if matches!(self.token.tok, Tok::Word | Tok::Quoted) && self.lexer.follows(b'.') {
+            // `mariadb_schema.date`: the schema picks the dialect of the name.
+            self.bump();
+            self.bump();
+        }
         let kw = self.token.kw;
         if !matches!(self.token.tok, Tok::Word | Tok::Quoted) {
             return Err(Fail::Syntax);
@@ -246,7 +251,7 @@ impl<'a> Parser<'a> {
             ("geometrycollection", GeometryKind::GeometryCollection),
         ];
         if let Some((_, kind)) = geometry.iter().find(|(word, _)| name.is(word)) {
-            self.optional_paren_integer()?;
+            self.precision_and_scale()?;
             return Ok(DataType::Geometry { kind: *kind, srid: self.reference_system()? });
         }
         for (word, data_type) in
@@ -365,6 +370,10 @@ impl<'a> Parser<'a> {
             }
             Kw::CONSTRAINT | Kw::CHECK => {
                 let constraint = self.constraint_name()?;
+                if self.is_kw(Kw::REFERENCES) {
+                    let references = self.references()?;
+                    return Ok(Some(A::References(self.alloc(references))));
+                }
                 let check = self.check(constraint, false)?;
                 A::Check(self.alloc(check))
             }
@@ -394,7 +403,7 @@ impl<'a> Parser<'a> {
                 self.expect_kw(Kw::ALWAYS)?;
                 self.generated()?
             }
-            Kw::AS if self.peek().tok == Tok::Char(b'(') => self.generated()?,
+            Kw::AS if self.peek().tok == Tok::Char(b'(') || self.peek().kw == Kw::ROW => self.generated()?,
             _ if self.is_ident() && self.peek().tok == Tok::Char(b'=') => A::Engine(self.engine_attribute()?),
             _ => return Ok(None),
         }))
@@ -448,6 +457,9 @@ impl<'a> Parser<'a> {
     pub(super) fn default_value(&mut self) -> R<Expr<'a>> {
         if self.is_kw(Kw::NEXT) || self.is_any(&[Kw::CURRENT_TIMESTAMP, Kw::LOCALTIME, Kw::LOCALTIMESTAMP]) {
             return self.primary();
+        }
+        if self.is_kw(Kw::INTERVAL) {
+            return self.bit_expr();
         }
         // A sign, then a literal; otherwise an operand without operators around it.
         if self.is_any(&[Kw::NOT, Kw::BINARY]) || self.is(b'~') || self.is(b'!') {

@@ -236,11 +236,12 @@ impl<'a> Parser<'a> {
     }
 
     fn derived(&mut self, query: &'a Query<'a>) -> R<TableRef<'a>> {
+        let system_time = self.optional_system_time()?;
         let Some(alias) = self.table_alias()? else {
             return Err(Fail::Syntax);
         };
         let columns = if self.is(b'(') { self.paren_list(Self::ident)? } else { &[] };
-        Ok(TableRef::Derived(self.alloc(Derived { query, alias, columns })))
+        Ok(TableRef::Derived(self.alloc(Derived { query, system_time, alias, columns })))
     }
 
     pub(super) fn table_alias(&mut self) -> R<Option<Ident<'a>>> {
@@ -255,13 +256,7 @@ impl<'a> Parser<'a> {
     fn table_name_factor(&mut self) -> R<TableFactor<'a>> {
         let name = self.object_name()?;
         let partitions = self.partition_list()?;
-        let system_time = if self.is_kw(Kw::FOR) && self.peek().kw == Kw::SYSTEM_TIME {
-            self.bump();
-            self.bump();
-            Some(self.system_time()?)
-        } else {
-            None
-        };
+        let system_time = self.optional_system_time()?;
         let alias = self.table_alias()?;
         let hints = self.index_hints()?;
         Ok(TableFactor { name, partitions, system_time, alias, hints })
@@ -274,6 +269,11 @@ impl<'a> Parser<'a> {
             return self.paren_list(Self::ident);
         }
         Ok(&[])
+    }
+
+    /// `[FOR SYSTEM_TIME ...]`
+    fn optional_system_time(&mut self) -> R<Option<&'a SystemTime<'a>>> {
+        if self.eat_kws(Kw::FOR, Kw::SYSTEM_TIME) { Ok(Some(self.system_time()?)) } else { Ok(None) }
     }
 
     fn system_time(&mut self) -> R<&'a SystemTime<'a>> {

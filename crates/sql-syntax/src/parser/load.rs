@@ -166,6 +166,9 @@ impl<'a> Parser<'a> {
     pub(super) fn handler(&mut self) -> R<Statement<'a>> {
         self.bump();
         let table = self.object_name()?;
+        if table.database.is_some() && !self.is_kw(Kw::OPEN) {
+            return Err(Fail::Syntax);
+        }
         let action = match self.one_of(&[Kw::OPEN, Kw::CLOSE, Kw::READ])? {
             Kw::OPEN => HandlerAction::Open { alias: self.table_alias()? },
             Kw::CLOSE => HandlerAction::Close,

@@ -186,7 +186,13 @@ impl<'a> Parser<'a> {
             if !self.is(b'.') {
                 return Err(Fail::Syntax);
             }
-            let first = self.name_after_dot()?;
+            // The connection of a multi-source variable may be a string.
+            let first = if self.peek().tok == Tok::String {
+                self.bump();
+                Ident(self.string()?)
+            } else {
+                self.name_after_dot()?
+            };
             return self.variable_name(scope, first);
         }
         let first = self.ident()?;
@@ -390,6 +396,11 @@ impl<'a> Parser<'a> {
     pub(super) fn precision_and_scale(&mut self) -> R<(Option<u64>, Option<u64>)> {
         if !self.eat(b'(') {
             return Ok((None, None));
+        }
+        if self.is_tok(Tok::Decimal) {
+            let precision = self.number()?;
+            self.expect(b')')?;
+            return Ok((Some(precision), None));
         }
         let precision = self.integer()?;
         let scale = if self.eat(b',') { Some(self.integer()?) } else { None };

@@ -49,23 +49,20 @@ impl<'a> Parser<'a> {
         first: QueryBody<'a>,
     ) -> R<&'a Query<'a>> {
         let body = self.set_operations(first)?;
+        let mut into = self.into_before_from.take();
         let order_by = self.order_by()?;
         let limit = self.limit()?;
         let mut lock = self.row_lock()?;
-        let mut into = None;
         let mut procedure = None;
-        if self.may_select_into && self.into_before_from.is_none() && self.is_kw(Kw::INTO) {
+        if self.may_select_into && into.is_none() && self.is_kw(Kw::INTO) {
             into = Some(self.select_into()?);
-        } else if self.may_select_into && self.into_before_from.is_none() && self.eat_kw(Kw::PROCEDURE) {
+        } else if self.may_select_into && into.is_none() && self.eat_kw(Kw::PROCEDURE) {
             let name = self.ident()?;
             let args = self.paren_list_or_empty(Self::expr)?;
             procedure = Some(self.alloc(Call { database: None, name, args, arg_names: &[] }));
         }
         if lock.is_none() {
             lock = self.row_lock()?;
-        }
-        if into.is_none() {
-            into = self.into_before_from.take();
         }
         Ok(self.alloc(Query { with, body, order_by, limit, lock, into, procedure }))
     }
@@ -180,8 +177,9 @@ impl<'a> Parser<'a> {
         self.bump();
         let options = self.select_options();
         let items = self.comma_list(Self::select_item)?;
-        if self.may_select_into && self.into_before_from.is_none() && self.is_kw(Kw::INTO) {
-            self.into_before_from = Some(self.select_into()?);
+        let mut into = None;
+        if self.may_select_into && self.is_kw(Kw::INTO) {
+            into = Some(self.select_into()?);
         }
         let mut select = Select {
             options,
@@ -197,7 +195,7 @@ impl<'a> Parser<'a> {
             if !self.eat_kw(Kw::DUAL) {
                 select.from = self.table_refs()?;
             }
-        } else if !self.is_any(&[Kw::WHERE, Kw::GROUP, Kw::HAVING, Kw::WINDOW]) {
+        } else if into.is_none() && !self.is_any(&[Kw::WHERE, Kw::GROUP, Kw::HAVING, Kw::WINDOW]) {
             return Ok(select);
         }
         select.filter = self.filter()?;
@@ -214,6 +212,9 @@ impl<'a> Parser<'a> {
         if self.is_kw(Kw::WINDOW) {
             self.bump();
             select.windows = self.comma_list(Self::named_window)?;
+        }
+        if into.is_some() {
+            self.into_before_from = into;
         }
         Ok(select)
     }

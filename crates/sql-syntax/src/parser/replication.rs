@@ -110,16 +110,6 @@ impl<'a> Parser<'a> {
             };
             Ok(NameValue { name, value: Some(value) })
         })?;
-        // One file and one position, of the same kind.
-        let word = |i: usize, text: &str| positions.get(i).is_some_and(|p| p.name.is(text));
-        let pair = |file: &str, at: &str| (word(0, file) && word(1, at)) || (word(0, at) && word(1, file));
-        let valid = pair("MASTER_LOG_FILE", "MASTER_LOG_POS") || pair("RELAY_LOG_FILE", "RELAY_LOG_POS");
-        if positions.len() != 2 || !valid {
-            return Err(Fail::Other(
-                1277,
-                "Incorrect parameter or combination of parameters for START SLAVE UNTIL".into(),
-            ));
-        }
         Ok(SlaveUntil::Positions(positions))
     }
 

@@ -334,6 +334,10 @@ impl<'a> Parser<'a> {
         mode.if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
         let characteristics = self.characteristics()?;
+        if self.is_any(&[Kw::AS, Kw::IS]) {
+            // sql_mode=ORACLE only.
+            return Err(Fail::Syntax);
+        }
         let start = self.token.start;
         // END of the package is the last word of the statement.
         while !matches!(self.token.tok, Tok::Eof | Tok::Bad) {

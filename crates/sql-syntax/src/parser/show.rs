@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
                 ShowKind::Engines
             }
             Kw::GRANTS => {
-                let account = if self.eat_kw(Kw::FOR) { Some(self.account()?) } else { None };
+                let account = if self.eat_kw(Kw::FOR) { Some(self.role_or_user()?) } else { None };
                 ShowKind::Grants(account)
             }
             _ => return self.show_server(kw, name, start),

@@ -398,7 +398,7 @@ impl<'a> Parser<'a> {
         match self.token.tok {
             Tok::AtName => Ok(Expr::UserVariable(self.at_name()?)),
             _ if self.is_ident() => Ok(Expr::Column(self.column_ref()?)),
-            Tok::Word | Tok::Function | Tok::Param | Tok::Char(_) => Err(Fail::Syntax),
+            Tok::Param | Tok::Char(_) => Err(Fail::Syntax),
             _ => self.primary(),
         }
     }

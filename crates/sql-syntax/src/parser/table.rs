@@ -1,5 +1,6 @@
 //! CREATE TABLE: elements, indexes, constraints, table options.
 
+use super::text::decimal_value;
 use super::*;
 
 impl<'a> Parser<'a> {
@@ -54,8 +55,8 @@ impl<'a> Parser<'a> {
 
     fn table_element(&mut self) -> R<TableElement<'a>> {
         match self.token.kw {
-            Kw::PERIOD if self.peek().kw == Kw::FOR => {
-                let (name, start, end) = self.period()?;
+            Kw::PERIOD if self.period_ahead() => {
+                let (_, name, start, end) = self.period()?;
                 Ok(TableElement::Period { name, start, end })
             }
             Kw::CONSTRAINT | Kw::CHECK | Kw::FOREIGN => self.constraint(),
@@ -70,9 +71,16 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// At PERIOD: `PERIOD FOR name (start, end)`
-    pub(super) fn period(&mut self) -> R<(Ident<'a>, Ident<'a>, Ident<'a>)> {
+    /// At PERIOD, which may be a column.
+    pub(super) fn period_ahead(&self) -> bool {
+        let (next, after) = self.peek2();
+        next.kw == Kw::FOR || (next.kw == Kw::IF && matches!(after.kw, Kw::NOT | Kw::EXISTS))
+    }
+
+    /// At PERIOD: `PERIOD [IF NOT EXISTS] FOR name (start, end)`
+    pub(super) fn period(&mut self) -> R<(bool, Ident<'a>, Ident<'a>, Ident<'a>)> {
         self.bump();
+        let if_not_exists = self.if_not_exists()?;
         self.expect_kw(Kw::FOR)?;
         let name = self.ident()?;
         self.expect(b'(')?;
@@ -80,7 +88,7 @@ impl<'a> Parser<'a> {
         self.expect(b',')?;
         let end = self.ident()?;
         self.expect(b')')?;
-        Ok((name, start, end))
+        Ok((if_not_exists, name, start, end))
     }
 
     /// `[CONSTRAINT [name]]`
@@ -177,11 +185,15 @@ impl<'a> Parser<'a> {
             None
         };
         let mut options = self.vec();
+        let overlaps = matches!(kind, IndexKind::Primary | IndexKind::Unique);
         let special = matches!(kind, IndexKind::Fulltext | IndexKind::Spatial | IndexKind::Vector);
         while !special && self.is_any(&[Kw::USING, Kw::TYPE]) {
             options.push(self.index_using()?);
         }
         let (parts, without_overlaps) = self.index_parts_of(kind)?;
+        if without_overlaps.is_some() && !overlaps {
+            return Err(Fail::Syntax);
+        }
         while let Some(option) = self.index_option()? {
             options.push(option);
         }
@@ -267,6 +279,10 @@ impl<'a> Parser<'a> {
             Kw::IGNORED => {
                 self.bump();
                 IndexOption::Ignored(true)
+            }
+            Kw::VISIBLE => {
+                self.bump();
+                IndexOption::Ignored(false)
             }
             Kw::NOT => {
                 self.bump();

@@ -151,6 +151,9 @@ impl Printer<'_> {
             TableRef::Table(factor) => self.factor(factor),
             TableRef::Derived(derived) => {
                 self.subquery(derived.query);
+                if let Some(time) = derived.system_time {
+                    self.system_time(time);
+                }
                 self.text(" ");
                 self.ident(derived.alias);
                 if !derived.columns.is_empty() {
