@@ -7,6 +7,10 @@ impl<'a> Parser<'a> {
         match self.token.tok {
             Tok::Word => !self.token.kw.is_reserved(),
             Tok::Quoted => true,
+            // These four are names even with a parenthesis behind them.
+            Tok::Function => {
+                matches!(self.token.kw, Kw::ADDDATE | Kw::SUBDATE | Kw::SESSION_USER | Kw::SYSTEM_USER)
+            }
             _ => false,
         }
     }
