@@ -111,6 +111,15 @@ impl Committer {
         Ok(done)
     }
 
+    /// Commits and waits until the commit is durable, whatever the flush policy: a definition outlives any crash.
+    pub fn commit_definition(&self, trx: Trx, numbering: Option<Numbering>) -> Result<Done, CommitError> {
+        let done = self.commit_without_waiting(trx, numbering)?;
+        if let Some(end) = done.end {
+            self.log.wait_durable(end).map_err(CommitError::Unknown)?;
+        }
+        Ok(done)
+    }
+
     /// Steps 1 to 3: committed, visible, not yet waited for.
     pub fn commit_without_waiting(
         &self,

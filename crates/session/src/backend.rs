@@ -75,7 +75,7 @@ impl DictionaryEngine for Door {
         self.kernel.begin(TrxOptions::default())
     }
     fn commit(&self, trx: Trx) -> Result<(), RowError> {
-        self.committer.commit(trx, None).map(|_| ()).map_err(refused)
+        self.committer.commit_definition(trx, None).map(|_| ()).map_err(refused)
     }
     fn new_table_id(&self) -> TableId {
         self.engine.new_table_id()

@@ -138,7 +138,7 @@ fn commit_logged(
         };
         trx.append_chained(build).map_err(|e| refused(&e))?;
     }
-    server.committer().commit(trx, numbering).map(|_| ()).map_err(|e| refused(&e))
+    server.committer().commit_definition(trx, numbering).map(|_| ()).map_err(|e| refused(&e))
 }
 
 /// Body of a query event: `thread id u32 | seconds u32 | database length u8 | error u16 | status length u16 | status |

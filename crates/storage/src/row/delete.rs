@@ -15,6 +15,7 @@ use crate::trx::{Savepoint, Trx, Work};
 impl Trx {
     /// Deletes a row that this transaction has read in a locking exclusive mode.
     pub fn delete(&mut self, table: &Arc<Table>, row: &RowBuf) -> Result<(), RowError> {
+        self.pace()?;
         self.work().delete(table, row, 0)
     }
 }

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use base::{Lsn, TrxId};
+use base::{Lsn, SpaceId, TrxId};
 use log_format::record::{OverDeleted, PreviousVersion, Record, RowDelete, RowInsert, row_flags};
 use page_format::{PageOp, SLOT_SIZE, Stamp, clustered_size};
 
@@ -59,6 +59,7 @@ impl Trx {
         body: &[u8],
         on_duplicate: Strength,
     ) -> Result<(), RowError> {
+        self.pace()?;
         self.work().insert(table, body, on_duplicate, 0)
     }
 }
@@ -71,7 +72,8 @@ impl Work<'_> {
 
     /// New rows and changes are refused while the log lives on its reserve.
     pub(super) fn begin_change(&mut self, table: &Arc<Table>) -> Result<TrxId, RowError> {
-        if self.kernel.store.log.space_is_low() {
+        // Dropping a table makes room: the dictionary may use the log's reserve.
+        if table.spec().space != SpaceId(0) && self.kernel.store.log.space_is_low() {
             return Err(RowError::Storage("the log's volume is full".to_owned()));
         }
         if !self.t.tables.iter().any(|t| t.spec().id == table.spec().id) {

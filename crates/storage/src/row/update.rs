@@ -23,6 +23,7 @@ impl Trx {
     /// Replaces the body of a row that this transaction has read in a locking exclusive mode. A duplicate key leaves the row as
     /// it was and locks the row in the way.
     pub fn update(&mut self, table: &Arc<Table>, row: &RowBuf, new_body: &[u8]) -> Result<(), RowError> {
+        self.pace()?;
         self.work().update(table, row, new_body)
     }
 
@@ -37,6 +38,7 @@ impl Trx {
         wait: WaitMode,
         decide: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> Change,
     ) -> Result<Modified, RowError> {
+        self.pace()?;
         self.work().modify(table, key, wait, decide)
     }
 }

@@ -10,6 +10,7 @@
 //! in the table and the transaction in the purge queue. Then locks are released; durability is waited for by the caller.
 //! A transaction that is dropped without an end is rolled back.
 
+mod pace;
 mod slots;
 mod system;
 mod table;
@@ -27,6 +28,7 @@ use base::{Lsn, TrxId};
 use log::{Appended, LogFailed};
 use log_format::record::{Abort, Commit, Record};
 
+use self::pace::Pace;
 use crate::kernel::Kernel;
 use crate::lock::Owner;
 use crate::row::{LatestLocks, RowError, Scratch};
@@ -119,6 +121,7 @@ pub(crate) struct State {
     /// Locks that the last read has added, for `unlock_row`.
     pub(crate) latest_locks: LatestLocks,
     pub(crate) scratch: Scratch,
+    pub(crate) pace: Pace,
     ended: bool,
     released: bool,
 }
@@ -170,6 +173,7 @@ impl State {
             tables: Vec::new(),
             latest_locks: LatestLocks::default(),
             scratch: Scratch::default(),
+            pace: Pace::default(),
             ended: false,
             released: false,
         }
