@@ -108,7 +108,12 @@ fn verify(c: &mut Client, acknowledged: &[AtomicU64], durable: bool, round: u64)
 fn rounds(flush: u8, rounds: u64) {
     let mut server =
         Server::start(&[&format!("--innodb-flush-log-at-trx-commit={flush}"), "--innodb-log-file-size=8M"]);
-    create(&mut server.client());
+    // What the rounds start from must be there in any case.
+    let mut c = server.client();
+    c.run("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    create(&mut c);
+    c.run(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {flush}"));
+    drop(c);
     let acknowledged: Arc<Vec<AtomicU64>> = Arc::new((0..WRITERS).map(|_| AtomicU64::new(0)).collect());
     for round in 0..rounds {
         let stop = Arc::new(AtomicBool::new(false));
