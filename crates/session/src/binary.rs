@@ -143,7 +143,11 @@ pub(crate) fn bulk_execute(session: &mut Session, out: &mut Output, bulk: &BulkE
         session.fail(out, unknown(bulk.statement_id, "mysqld_stmt_bulk_execute"));
         return false;
     };
-    let outcome = bulk_rows(session, out, &mut statement, bulk);
+    let outcome = session.begin_group().and_then(|group| {
+        let rows = bulk_rows(session, out, &mut statement, bulk);
+        session.end_group(&group, rows.is_ok())?;
+        rows
+    });
     session.prepared.put(statement);
     match outcome {
         Ok(done) => session.send_ok(out, &done, false),

@@ -165,7 +165,8 @@ impl Entry {
     /// What was asked by KILL, at the strongest.
     #[inline]
     pub fn killed(&self) -> Kill {
-        match self.kill.load(Ordering::Relaxed) {
+        // Sequentially consistent with the interrupt of a lock owner: see `Session::ensure_trx`.
+        match self.kill.load(Ordering::SeqCst) {
             0 => Kill::No,
             1 => Kill::Query,
             _ => Kill::Connection,
@@ -207,7 +208,7 @@ impl Entry {
 
     /// KILL. A killed connection sees the end of its stream at its next read, also when it reads already.
     pub fn kill(&self, kill: Kill) {
-        self.kill.fetch_max(kill as u8, Ordering::Release);
+        self.kill.fetch_max(kill as u8, Ordering::SeqCst);
         for wake in guard(&self.wakes).iter() {
             wake.wake();
         }

@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::prepared::PreparedStatements;
 use crate::registry::Entry;
 use crate::server::Server;
-use crate::settings::Settings;
+use crate::settings::{Fixed, Settings};
 use crate::track::{self, Tracker};
 use crate::transaction::Transaction;
 use crate::transport::Transport;
@@ -29,8 +29,22 @@ use crate::variables::{SessionVariables, Setting, Var};
 /// Query numbers a session takes from the server at once.
 const QUERY_ID_BLOCK: u64 = 1024;
 
+/// The server, behind a count of this connection's own: the server's is shared by all connections, and touching it in every
+/// statement would cost them a cache line.
+#[derive(Clone)]
+pub(crate) struct ServerHandle(Arc<Shared>);
+
+struct Shared(Arc<Server>);
+
+impl std::ops::Deref for ServerHandle {
+    type Target = Arc<Server>;
+    fn deref(&self) -> &Arc<Server> {
+        &self.0.0
+    }
+}
+
 pub(crate) struct Session {
-    server: Arc<Server>,
+    server: ServerHandle,
     pub entry: Arc<Entry>,
     pub identity: Identity,
     pub origin: Origin,
@@ -65,6 +79,7 @@ pub(crate) struct Session {
     /// Grows when a setting changes that shapes plans.
     pub plan_generation: u64,
     pub(crate) arena: Option<Arena>,
+    fixed: Fixed,
     /// For timeouts that statements change.
     pub(crate) transport: Option<Arc<dyn Transport>>,
     next_query_id: u64,
@@ -75,11 +90,16 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(server: Arc<Server>, entry: Arc<Entry>, identity: Identity, origin: Origin) -> Self {
         let variables = SessionVariables::new(&server.variables);
-        let settings = Settings::of(&variables);
+        let fixed = Fixed {
+            log_bin: server.log_bin(),
+            found_rows: identity.capabilities.contains(Capabilities::FOUND_ROWS),
+        };
+        let settings = Settings::of(&variables, fixed);
         let transaction = Transaction::new(&server, &entry);
         let mut session = Self {
             multi_statements: identity.capabilities.contains(Capabilities::MULTI_STATEMENTS),
-            server,
+            server: ServerHandle(Arc::new(Shared(server))),
+            fixed,
             entry,
             identity,
             origin,
@@ -116,11 +136,12 @@ impl Session {
     pub(crate) fn server(&self) -> &Arc<Server> {
         &self.server
     }
+    /// For the length of a statement, apart from the session.
+    pub(crate) fn server_handle(&self) -> ServerHandle {
+        self.server.clone()
+    }
     pub(crate) fn now_us(&self) -> u64 {
         self.server.now_us()
-    }
-    pub(crate) fn capabilities(&self) -> Capabilities {
-        self.identity.capabilities
     }
     /// `'root'@'localhost'`, as messages name it.
     pub(crate) fn account(&self) -> String {
@@ -176,7 +197,7 @@ impl Session {
 
     /// Renews what is derived from variables; call after any of them changed.
     pub(crate) fn refresh_settings(&mut self) {
-        self.settings = Settings::of(&self.variables);
+        self.settings = Settings::of(&self.variables, self.fixed);
         self.plan_generation += 1;
         self.start_tracking();
         self.refresh_values();

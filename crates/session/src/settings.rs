@@ -1,8 +1,14 @@
 //! A session's variables in the form that every statement looks at: plain fields, renewed when a variable changes.
 
+use std::sync::LazyLock;
+use std::time::Duration;
+
 use charset::{Charset, Collation};
+use commit::Numbering;
 use jiff::tz::{Offset, TimeZone};
+use sql_exec::ExecSettings;
 use sql_syntax::ParseOptions;
+use storage::trx::{Isolation, LogOptions, TrxOptions};
 use types::SqlMode;
 
 use crate::variables::{SessionVariables, Var};
@@ -21,15 +27,29 @@ pub(crate) struct Settings {
     pub max_allowed_packet: u64,
     pub max_error_count: u64,
     pub sql_notes: bool,
-    /// `u64::MAX` = no limit.
-    pub select_limit: u64,
     /// max_statement_time; None = no limit.
     pub(crate) statement_time_us: Option<u64>,
+    /// A transaction that begins now, unless SET TRANSACTION said otherwise.
+    pub(crate) trx: TrxOptions,
+    pub(crate) tx_read_only: bool,
+    /// What the executor reads; parts that change with the statement are filled in there.
+    pub(crate) exec: ExecSettings,
+    /// How commits are numbered; None when they are not in the binary log.
+    pub(crate) numbering: Option<Numbering>,
     pub(crate) parse: ParseOptions,
 }
 
+/// What settings depend on beside the session's variables.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fixed {
+    /// The server writes a binary log.
+    pub(crate) log_bin: bool,
+    /// CLIENT_FOUND_ROWS
+    pub(crate) found_rows: bool,
+}
+
 impl Settings {
-    pub(crate) fn of(v: &SessionVariables) -> Self {
+    pub(crate) fn of(v: &SessionVariables, fixed: Fixed) -> Self {
         let sql_mode = SqlMode(v.u64(Var::SQL_MODE));
         Self {
             autocommit: v.bool(Var::AUTOCOMMIT),
@@ -44,11 +64,63 @@ impl Settings {
             max_allowed_packet: v.u64(Var::MAX_ALLOWED_PACKET),
             max_error_count: v.u64(Var::MAX_ERROR_COUNT),
             sql_notes: v.bool(Var::SQL_NOTES),
-            select_limit: v.u64(Var::SQL_SELECT_LIMIT),
             statement_time_us: Some((v.get(Var::MAX_STATEMENT_TIME).as_f64() * 1e6) as u64)
                 .filter(|t| *t > 0),
+            trx: trx_options(v, fixed),
+            tx_read_only: v.bool(Var::TRANSACTION_READ_ONLY),
+            exec: exec_settings(v, sql_mode, fixed),
+            numbering: numbering(v, fixed),
             parse: parse_options(sql_mode),
         }
+    }
+}
+
+fn is_logged(v: &SessionVariables, fixed: Fixed) -> bool {
+    fixed.log_bin && v.bool(Var::SQL_LOG_BIN)
+}
+
+/// The level at this position of `transaction_isolation`.
+pub(crate) fn isolation_of(level: u64) -> Isolation {
+    match level {
+        0 => Isolation::ReadUncommitted,
+        1 => Isolation::ReadCommitted,
+        3 => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+fn trx_options(v: &SessionVariables, fixed: Fixed) -> TrxOptions {
+    let replicate = is_logged(v, fixed);
+    TrxOptions {
+        isolation: isolation_of(v.u64(Var::TRANSACTION_ISOLATION)),
+        lock_wait_timeout: Duration::from_secs(v.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)),
+        snapshot_isolation: v.bool(Var::INNODB_SNAPSHOT_ISOLATION),
+        // 2 is FULL, 3 FULL_NODUP.
+        log: LogOptions { replicate, full_image: replicate && v.u64(Var::BINLOG_ROW_IMAGE) >= 2 },
+    }
+}
+
+fn numbering(v: &SessionVariables, fixed: Fixed) -> Option<Numbering> {
+    let seq_no = v.u64(Var::GTID_SEQ_NO);
+    is_logged(v, fixed).then(|| Numbering {
+        domain_id: v.u64(Var::GTID_DOMAIN_ID) as u32,
+        server_id: v.u64(Var::SERVER_ID) as u32,
+        seq_no: (seq_no != 0).then_some(seq_no),
+    })
+}
+
+fn exec_settings(v: &SessionVariables, sql_mode: SqlMode, fixed: Fixed) -> ExecSettings {
+    ExecSettings {
+        lock_wait_timeout: Duration::from_secs(v.u64(Var::LOCK_WAIT_TIMEOUT)),
+        locking_reads: false,
+        found_rows: fixed.found_rows,
+        auto_increment_increment: v.u64(Var::AUTO_INCREMENT_INCREMENT),
+        auto_increment_offset: v.u64(Var::AUTO_INCREMENT_OFFSET),
+        next_insert_id: 0,
+        group_concat_max_len: v.u64(Var::GROUP_CONCAT_MAX_LEN),
+        select_limit: v.u64(Var::SQL_SELECT_LIMIT),
+        // NO_AUTO_VALUE_ON_ZERO
+        no_auto_value_on_zero: sql_mode.has(1 << 19),
     }
 }
 
@@ -67,7 +139,8 @@ fn parse_options(mode: SqlMode) -> ParseOptions {
 /// `SYSTEM`, `+05:30`, or a name of the time zone database.
 pub(crate) fn parse_time_zone(text: &str) -> Option<TimeZone> {
     if text.eq_ignore_ascii_case("SYSTEM") {
-        return Some(TimeZone::try_system().unwrap_or(TimeZone::UTC));
+        static SYSTEM: LazyLock<TimeZone> = LazyLock::new(|| TimeZone::try_system().unwrap_or(TimeZone::UTC));
+        return Some(SYSTEM.clone());
     }
     if let Some(sign @ ('+' | '-')) = text.chars().next() {
         let (hours, minutes) = text[1..].split_once(':')?;

@@ -241,19 +241,11 @@ impl Session {
     }
 
     pub(crate) fn exec_settings(&self) -> ExecSettings {
-        let v = &self.variables;
+        let serializable = |t: &Trx| t.options().isolation == Isolation::Serializable;
         ExecSettings {
-            lock_wait_timeout: Duration::from_secs(v.u64(Var::LOCK_WAIT_TIMEOUT)),
-            locking_reads: self.transaction.is_active()
-                && self.transaction.trx().is_some_and(|t| t.options().isolation == Isolation::Serializable),
-            found_rows: self.capabilities().contains(wire::Capabilities::FOUND_ROWS),
-            auto_increment_increment: v.u64(Var::AUTO_INCREMENT_INCREMENT),
-            auto_increment_offset: v.u64(Var::AUTO_INCREMENT_OFFSET),
+            locking_reads: self.transaction.is_active() && self.transaction.trx().is_some_and(serializable),
             next_insert_id: self.next_insert_id,
-            group_concat_max_len: v.u64(Var::GROUP_CONCAT_MAX_LEN),
-            select_limit: self.settings.select_limit,
-            // NO_AUTO_VALUE_ON_ZERO
-            no_auto_value_on_zero: self.settings.sql_mode.has(1 << 19),
+            ..self.settings.exec
         }
     }
 }
@@ -286,15 +278,9 @@ enum Ran {
 
 fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
     session.values.now_micros = session.now_micros();
-    let settings = session.exec_settings();
-    let server = Arc::clone(session.server());
     let held = session.transaction.mdl.held();
-    let locked = sql_exec::lock_tables(
-        plan,
-        &|| server.catalog(),
-        &mut session.transaction.mdl,
-        settings.lock_wait_timeout,
-    );
+    let timeout = session.settings.exec.lock_wait_timeout;
+    let locked = session.lock_tables(plan, timeout);
     match locked {
         Ok(()) => {}
         Err(SqlError::StalePlan) => {
@@ -337,6 +323,11 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Session {
+    fn lock_tables(&mut self, plan: &Plan, timeout: Duration) -> SqlResult<()> {
+        let server = self.server_handle();
+        sql_exec::lock_tables(plan, server.dictionary(), &mut self.transaction.mdl, timeout)
+    }
+
     /// Borrows what expressions see and what statements work with apart from each other.
     pub(crate) fn split<'a>(&'a mut self, server: &'a Server) -> (SessionScope<'a>, Parts<'a>) {
         let computed = self.computed_without_database();
@@ -373,7 +364,7 @@ fn execute<R>(
     warnings: &mut Warnings,
     run: impl FnOnce(&mut ExecContext<'_>, &[Value]) -> SqlResult<R>,
 ) -> SqlResult<R> {
-    let server = Arc::clone(session.server());
+    let server = session.server_handle();
     let (mut scope, parts) = session.split(&server);
     let Some(trx) = parts.trx else { return Err(SqlError::Interrupted) };
     let mut cx = ExecContext {

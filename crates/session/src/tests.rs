@@ -505,3 +505,140 @@ fn tracked_changes_come_with_the_ok() {
     assert!(ok.status.contains(Status::SESSION_STATE_CHANGED));
     assert_eq!(ok.session_state, b"\x00\x0f\x0aautocommit\x03OFF");
 }
+
+/// A connection to a server with a table `test.t (a INT PRIMARY KEY, b INT)` of three rows.
+fn with_table(server: &Arc<Server>) -> Client {
+    let mut c = Client::root(server);
+    c.status("USE test");
+    c.status("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+    c.status("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+    c
+}
+
+#[test]
+fn transactions_end_as_they_are_told() {
+    let server = server();
+    let mut c = with_table(&server);
+    c.status("BEGIN");
+    c.status("UPDATE t SET b = 11 WHERE a = 1");
+    c.status("SAVEPOINT s");
+    c.status("DELETE FROM t");
+    c.status("ROLLBACK TO s");
+    assert_eq!(c.rows("SELECT b FROM t WHERE a = 1"), "11");
+    // A statement that fails undoes itself only.
+    assert_eq!(c.error("INSERT INTO t VALUES (4, 40), (1, 1)"), 1062);
+    assert_eq!(c.rows("SELECT COUNT(*) FROM t"), "3");
+    c.status("ROLLBACK");
+    assert_eq!(c.rows("SELECT b FROM t WHERE a = 1"), "10");
+    c.status("BEGIN");
+    c.status("UPDATE t SET b = 12 WHERE a = 1");
+    // DDL commits what came before.
+    c.status("CREATE TABLE u (a INT)");
+    c.status("ROLLBACK");
+    assert_eq!(c.rows("SELECT b FROM t WHERE a = 1"), "12");
+    c.status("SET TRANSACTION READ ONLY");
+    assert_eq!(c.error("UPDATE t SET b = 1"), 1792);
+    c.status("UPDATE t SET b = 13 WHERE a = 1");
+}
+
+#[test]
+fn commits_are_numbered_when_they_are_logged() {
+    let server = server();
+    let mut c = with_table(&server);
+    let before = c.rows("SELECT @@gtid_binlog_pos");
+    assert_eq!(before, "0-1-2");
+    c.status("SET sql_log_bin = 0");
+    c.status("UPDATE t SET b = 1 WHERE a = 1");
+    assert_eq!(c.rows("SELECT @@gtid_binlog_pos"), before);
+    c.status("SET sql_log_bin = 1, gtid_domain_id = 5, gtid_seq_no = 100");
+    c.status("UPDATE t SET b = 2 WHERE a = 1");
+    assert_eq!(c.rows("SELECT @@last_gtid, @@gtid_binlog_pos, @@gtid_seq_no"), "5-1-100,0-1-2,5-1-100,0");
+    c.status("UPDATE t SET b = 3 WHERE a = 1");
+    assert_eq!(c.rows("SELECT @@last_gtid"), "5-1-101");
+}
+
+#[test]
+fn a_kill_reaches_a_lock_wait_and_frees_the_locks() {
+    let server = server();
+    let mut holder = with_table(&server);
+    holder.status("BEGIN");
+    holder.status("UPDATE t SET b = 1 WHERE a = 1");
+    for (command, row) in [("KILL QUERY", 2), ("KILL", 3)] {
+        let mut waiter = Client::root(&server);
+        waiter.status("USE test");
+        waiter.status("BEGIN");
+        waiter.status(&format!("UPDATE t SET b = 2 WHERE a = {row}"));
+        waiter.command(code::QUERY, b"UPDATE t SET b = 2 WHERE a = 1");
+        while server.backend().kernel.locks.counters.current_waits.load(std::sync::atomic::Ordering::Relaxed)
+            == 0
+        {
+            std::thread::yield_now();
+        }
+        holder.status(&format!("{command} {}", waiter.greeting_id));
+        let expected = if command == "KILL" { 1927 } else { 1317 };
+        assert!(matches!(waiter.reply(), Reply::Error(code, _) if code == expected));
+        if command == "KILL" {
+            assert_eq!(waiter.read(), None);
+        } else {
+            waiter.status("ROLLBACK");
+        }
+        // The waiter's own lock is gone.
+        holder.status(&format!("UPDATE t SET b = 3 WHERE a = {row}"));
+    }
+}
+
+#[test]
+fn a_bulk_execution_is_one() {
+    let server = server();
+    let mut c = with_table(&server);
+    let ok = c.prepare("INSERT INTO t VALUES (?, ?)");
+    let bulk = |rows: &[(u8, u8)]| {
+        let mut body = ok.statement_id.to_le_bytes().to_vec();
+        body.extend_from_slice(&[128, 0, 1, 0, 1, 0]);
+        rows.iter().for_each(|(a, b)| body.extend_from_slice(&[0, *a, 0, *b]));
+        body
+    };
+    c.command(code::STMT_BULK_EXECUTE, &bulk(&[(4, 40), (1, 1)]));
+    assert!(matches!(c.reply(), Reply::Error(1062, _)));
+    assert_eq!(c.rows("SELECT COUNT(*) FROM t"), "3");
+    c.command(code::STMT_BULK_EXECUTE, &bulk(&[(4, 40), (5, 50)]));
+    assert!(matches!(c.reply(), Reply::Ok { affected: 2, status, .. } if status == Status::AUTOCOMMIT));
+    assert_eq!(c.rows("SELECT a, b FROM t WHERE a > 3"), "4,40;5,50");
+}
+
+#[test]
+fn show_describes_what_is_there() {
+    let server = server();
+    let mut c = with_table(&server);
+    assert_eq!(c.rows("SHOW TABLES"), "t");
+    assert_eq!(c.rows("SHOW COLUMNS FROM t"), "a,int(11),NO,PRI,NULL,;b,int(11),YES,,NULL,");
+    assert_eq!(c.rows("SHOW VARIABLES WHERE Variable_name = 'autocommit'"), "autocommit,ON");
+    assert_eq!(c.rows("SHOW TABLES LIKE 'x%'"), "");
+    assert_eq!(c.rows("SHOW CREATE DATABASE test").split(',').next(), Some("test"));
+    assert!(c.rows("SHOW CREATE TABLE t").contains("PRIMARY KEY (`a`)"));
+    assert!(c.rows("SHOW INDEX FROM t").starts_with("t,0,PRIMARY,1,a,A,3,"));
+    assert!(c.rows("SHOW ENGINE INNODB STATUS").contains("Log sequence number"));
+    assert_eq!(c.rows("SHOW STATUS LIKE 'com_create_table'"), "Com_create_table,1");
+    assert_eq!(c.error("SHOW COLUMNS FROM nope"), 1146);
+    for sql in [
+        "SHOW DATABASES",
+        "SHOW ENGINES",
+        "SHOW PLUGINS",
+        "SHOW CHARACTER SET",
+        "SHOW COLLATION",
+        "SHOW PRIVILEGES",
+        "SHOW GRANTS",
+        "SHOW MASTER STATUS",
+        "SHOW BINARY LOGS",
+        "SHOW SLAVE HOSTS",
+        "SHOW TABLE STATUS",
+        "SHOW OPEN TABLES",
+        "SHOW TRIGGERS",
+        "SHOW EVENTS",
+        "SHOW PROCEDURE STATUS",
+        "SHOW FULL PROCESSLIST",
+        "EXPLAIN SELECT * FROM t WHERE a = 1",
+    ] {
+        c.rows(sql);
+    }
+}

@@ -10,22 +10,28 @@
 //! X2. An open engine transaction is interrupted by a kill: its owner is registered with the connection's entry.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use catalog::mdl::MdlContext;
 use client_error::{ClientError, connection as error};
 use sql_plan::error::SqlError;
 use sql_syntax::ast::{self, Completion, TransactionStatement};
 use storage::lock::Owner;
-use storage::trx::{Isolation, LogOptions, Savepoint, Trx, TrxOptions};
+use storage::trx::{Isolation, Savepoint, Trx, TrxOptions};
 
 use crate::counters::Counter;
 use crate::output::Output;
-use crate::registry::Wake;
+use crate::registry::{Kill, Wake};
 use crate::server::Server;
 use crate::session::{Done, Session};
+use crate::settings::isolation_of;
 use crate::statement::{Reply, Then};
 use crate::variables::Var;
+
+/// A row of executions that are one, see [`Session::begin_group`].
+pub(crate) struct Group {
+    own: bool,
+    point: Option<Savepoint>,
+}
 
 /// Lets a kill reach the row lock wait of the transaction that runs now, and metadata lock waits.
 struct WakeWaits {
@@ -65,15 +71,6 @@ impl std::fmt::Debug for Transaction {
             .field("trx", &self.trx)
             .field("explicit", &self.explicit)
             .finish_non_exhaustive()
-    }
-}
-
-fn isolation_of(level: u64) -> Isolation {
-    match level {
-        0 => Isolation::ReadUncommitted,
-        1 => Isolation::ReadCommitted,
-        3 => Isolation::Serializable,
-        _ => Isolation::RepeatableRead,
     }
 }
 
@@ -137,79 +134,92 @@ impl Transaction {
 
 impl Session {
     fn trx_options(&mut self) -> TrxOptions {
-        let isolation = self
-            .transaction
-            .next_isolation
-            .take()
-            .map_or_else(|| self.variables.u64(Var::TRANSACTION_ISOLATION), u64::from);
-        TrxOptions {
-            isolation: isolation_of(isolation),
-            lock_wait_timeout: Duration::from_secs(self.variables.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)),
-            snapshot_isolation: self.variables.bool(Var::INNODB_SNAPSHOT_ISOLATION),
-            log: self.log_options(),
+        let mut options = self.settings.trx;
+        if let Some(level) = self.transaction.next_isolation.take() {
+            options.isolation = isolation_of(u64::from(level));
         }
-    }
-
-    fn log_options(&self) -> LogOptions {
-        let replicate = self.is_logged();
-        // 2 is FULL, 3 FULL_NODUP.
-        let full_image = replicate && self.variables.u64(Var::BINLOG_ROW_IMAGE) >= 2;
-        LogOptions { replicate, full_image }
-    }
-
-    /// Whether changes go to the binary log.
-    fn is_logged(&self) -> bool {
-        self.server().log_bin() && self.variables.bool(Var::SQL_LOG_BIN)
+        options
     }
 
     /// How a commit of this session is numbered; None when it is not in the binary log.
     pub(crate) fn numbering(&self) -> Option<commit::Numbering> {
-        if !self.is_logged() {
-            return None;
-        }
-        let seq_no = self.variables.u64(Var::GTID_SEQ_NO);
-        Some(commit::Numbering {
-            domain_id: self.variables.u64(Var::GTID_DOMAIN_ID) as u32,
-            server_id: self.variables.u64(Var::SERVER_ID) as u32,
-            seq_no: (seq_no != 0).then_some(seq_no),
-        })
+        self.settings.numbering
     }
 
-    /// Opens a transaction for a statement, if none is open. `writes` is refused in a read-only one.
+    /// Opens a transaction for a statement, if none is open, and starts the statement in it. `writes` is refused in a read-only one.
     pub(crate) fn ensure_trx(&mut self, writes: bool) -> Result<(), ClientError> {
         if self.transaction.trx.is_none() {
-            if !self.transaction.explicit {
-                let session_default = self.variables.bool(Var::TRANSACTION_READ_ONLY);
-                self.transaction.read_only =
-                    self.transaction.next_read_only.take().unwrap_or(session_default);
-                if !self.settings.autocommit {
-                    self.transaction.explicit = true;
-                    self.entry.set_in_transaction(true);
-                }
-            }
-            let options = self.trx_options();
-            let trx = self.server().begin(options)?;
-            trx.owner().clear_interrupt();
-            *self.transaction.owner.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(Arc::clone(trx.owner()));
-            self.transaction.trx = Some(trx);
-        } else if let Some(trx) = &mut self.transaction.trx {
-            trx.owner().clear_interrupt();
+            self.open_trx()?;
         }
         if writes && self.transaction.read_only {
+            if !self.transaction.explicit {
+                self.transaction_rollback();
+            }
             return Err(error::read_only_transaction());
         }
-        let settings =
-            (Duration::from_secs(self.variables.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)), self.log_options());
-        if let Some(trx) = &mut self.transaction.trx {
-            let mut options = *trx.options();
-            if (options.lock_wait_timeout, options.log) != settings {
-                (options.lock_wait_timeout, options.log) = settings;
-                trx.set_options(options);
-            }
-            trx.start_statement();
+        let wanted = &self.settings.trx;
+        let Some(trx) = &mut self.transaction.trx else { return Ok(()) };
+        let mut options = *trx.options();
+        if (options.lock_wait_timeout, options.log) != (wanted.lock_wait_timeout, wanted.log) {
+            (options.lock_wait_timeout, options.log) = (wanted.lock_wait_timeout, wanted.log);
+            trx.set_options(options);
         }
+        trx.owner().clear_interrupt();
+        // After the clearing: a kill that came before it has set the flag, one that comes after it wakes the owner.
+        if self.entry.killed() != Kill::No {
+            return Err(self.statement_failed(&SqlError::Interrupted));
+        }
+        trx.start_statement();
         Ok(())
+    }
+
+    fn open_trx(&mut self) -> Result<(), ClientError> {
+        if !self.transaction.explicit {
+            let next = self.transaction.next_read_only.take();
+            self.transaction.read_only = next.unwrap_or(self.settings.tx_read_only);
+            if !self.settings.autocommit {
+                self.transaction.explicit = true;
+                self.entry.set_in_transaction(true);
+            }
+        }
+        let options = self.trx_options();
+        let trx = self.server().begin(options)?;
+        let mut owner = self.transaction.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        *owner = Some(Arc::clone(trx.owner()));
+        drop(owner);
+        self.transaction.trx = Some(trx);
+        Ok(())
+    }
+
+    /// Several executions that succeed or fail as one: rows of a bulk execute.
+    pub(crate) fn begin_group(&mut self) -> Result<Group, ClientError> {
+        let own = !self.transaction.explicit && self.settings.autocommit;
+        if own {
+            self.transaction.explicit = true;
+        }
+        self.ensure_trx(false)?;
+        Ok(Group { own, point: self.transaction.trx.as_ref().map(Trx::savepoint) })
+    }
+
+    /// Ends a group: its own transaction commits or rolls back, another one keeps or loses the group's changes.
+    pub(crate) fn end_group(&mut self, group: &Group, success: bool) -> Result<(), ClientError> {
+        match (group.own, success) {
+            (true, true) => self.transaction_commit(),
+            (true, false) => {
+                self.transaction_rollback();
+                Ok(())
+            }
+            (false, true) => Ok(()),
+            (false, false) => {
+                // A deadlock has rolled back everything already.
+                if let (Some(trx), Some(point)) = (&mut self.transaction.trx, group.point)
+                    && trx.rollback_to(point).is_err()
+                {
+                    self.transaction_rollback();
+                }
+                Ok(())
+            }
+        }
     }
 
     /// A statement succeeded: ends its transaction when it was its own.
@@ -253,6 +263,7 @@ impl Session {
                     self.last_gtid = done.gtid;
                     if numbering.is_some_and(|n| n.seq_no.is_some()) {
                         self.variables.set(Var::GTID_SEQ_NO, crate::variables::Setting::UInt(0));
+                        self.refresh_settings();
                     }
                 }
                 Ok(())
@@ -293,8 +304,7 @@ impl Session {
         access: Option<ast::AccessMode>,
     ) -> Result<(), ClientError> {
         self.transaction_commit()?;
-        let default = self.variables.bool(Var::TRANSACTION_READ_ONLY);
-        let next = self.transaction.next_read_only.take().unwrap_or(default);
+        let next = self.transaction.next_read_only.take().unwrap_or(self.settings.tx_read_only);
         self.transaction.read_only = access.map_or(next, |a| a == ast::AccessMode::ReadOnly);
         self.transaction.explicit = true;
         self.entry.set_in_transaction(true);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::Corruption;
-use catalog::Snapshot;
+use catalog::Catalog;
 use catalog::mdl::{MdlContext, MdlError, MdlMode};
 use row_format::RowLayout;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
@@ -119,18 +119,16 @@ impl SlotRow {
 ///
 /// # Errors
 /// `StalePlan`: a table has changed since planning; plan again. The locks stay until the transaction's end.
-pub fn lock_tables(
-    plan: &Plan,
-    catalog: &dyn Fn() -> Arc<Snapshot>,
-    mdl: &mut MdlContext,
-    timeout: Duration,
-) -> SqlResult<()> {
+pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &mut MdlContext, timeout: Duration) -> SqlResult<()> {
     for table in &plan.tables {
         mdl.lock(&table.lock, MdlMode::Shared, timeout).map_err(mdl_error)?;
     }
-    let now = catalog();
-    if now.version != plan.catalog_version && !plan.tables.iter().all(|t| now.is_current(t)) {
-        return Err(SqlError::StalePlan);
+    // The usual case counts no reference to the snapshot, which all connections share.
+    if catalog.version() != plan.catalog_version {
+        let now = catalog.snapshot();
+        if !plan.tables.iter().all(|t| now.is_current(t)) {
+            return Err(SqlError::StalePlan);
+        }
     }
     Ok(())
 }

@@ -236,7 +236,7 @@ impl Server {
         sink: &mut dyn RowSink,
     ) -> SqlResult<Outcome> {
         let catalog = self.catalog.clone();
-        lock_tables(plan, &|| catalog.snapshot(), &mut self.mdl, std::time::Duration::from_secs(5))?;
+        lock_tables(plan, &catalog, &mut self.mdl, std::time::Duration::from_secs(5))?;
         let trx = self.trx.get_or_insert_with(|| self.door.kernel.begin(TrxOptions::default()));
         trx.start_statement();
         let mut cx = ExecContext {
