@@ -109,7 +109,7 @@ pub fn run(text: &str, mut connect: impl FnMut() -> Client) -> (Vec<String>, Str
             ));
         }
         let prefix = if step.connection == "a" { String::new() } else { format!("@{} ", step.connection) };
-        let _ = write!(recorded, "{}{prefix}{};\n", step.before, step.sql);
+        let _ = writeln!(recorded, "{}{prefix}{};", step.before, step.sql);
         for line in got {
             let _ = writeln!(recorded, "{line}");
         }

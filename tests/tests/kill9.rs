@@ -33,7 +33,7 @@ fn transact(c: &mut Client, writer: usize, n: u64, random: u64) -> Result<(), bl
     c.query(&format!("UPDATE k.account SET money = money - 1 WHERE id = {}", from.min(to)))?;
     c.query(&format!("UPDATE k.account SET money = money + 1 WHERE id = {}", from.max(to)))?;
     c.query(&format!("INSERT INTO k.done VALUES ({writer}, {n}, '{filler}')"))?;
-    if random % 7 == 0 {
+    if random.is_multiple_of(7) {
         c.query(&format!("DELETE FROM k.done WHERE writer = {writer} AND n = {n}"))?;
         c.query(&format!("INSERT INTO k.done VALUES ({writer}, {n}, '{filler}-again')"))?;
     }

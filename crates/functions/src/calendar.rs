@@ -498,7 +498,7 @@ pub(crate) fn period_diff(args: Args<'_>, ctx: &mut Context) -> Answer {
     Ok(Value::Int(period_months(a) - period_months(b)))
 }
 
-/// UNIX_TIMESTAMP([datetime]).
+/// `UNIX_TIMESTAMP([datetime])`.
 pub(crate) fn unix_timestamp(args: Args<'_>, ctx: &mut Context) -> Answer {
     let Some(v) = args.first() else { return Ok(Value::Int(ctx.now_micros.div_euclid(MICROS_PER_SECOND))) };
     let (moment, fsp) = match v {

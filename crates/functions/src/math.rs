@@ -78,7 +78,7 @@ pub(crate) fn log10(args: Args<'_>, ctx: &mut Context) -> Answer {
     log_of(some!(args[0].to_f64(ctx)), ctx, f64::log10)
 }
 
-/// LOG([base,] number).
+/// `LOG([base,] number)`.
 pub(crate) fn log(args: Args<'_>, ctx: &mut Context) -> Answer {
     let Some(number) = args.get(1) else { return ln(args, ctx) };
     let base = some!(args[0].to_f64(ctx));

@@ -23,13 +23,13 @@ fn cut(d: DateTime, fsp: u8) -> DateTime {
     d.cut(fsp, false).unwrap_or(d)
 }
 
-/// NOW([fsp]): the start of the statement.
+/// `NOW([fsp])`: the start of the statement.
 pub(crate) fn now(args: Args<'_>, ctx: &mut Context) -> Answer {
     let fsp = asked(args, ctx);
     Ok(Value::DateTime(cut(ctx.now(), fsp)))
 }
 
-/// SYSDATE([fsp]): the moment of evaluation.
+/// `SYSDATE([fsp])`: the moment of evaluation.
 pub(crate) fn sysdate(args: Args<'_>, ctx: &mut Context) -> Answer {
     let fsp = asked(args, ctx);
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

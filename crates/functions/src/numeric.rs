@@ -135,7 +135,7 @@ pub(crate) fn round_double(v: f64, n: i32, truncate: bool) -> f64 {
     if n >= 0 { kept / unit } else { kept * unit }
 }
 
-/// A seeded or free random number: RAND([seed]).
+/// A seeded or free random number: `RAND([seed])`.
 pub(crate) fn rand(args: Args<'_>, ctx: &mut Context) -> Answer {
     let Some(seed) = args.first() else { return Ok(Value::Double(ctx.random.draw())) };
     let seed = seed.to_integer(ctx).map_or(0, |i| i.bits() as u32);

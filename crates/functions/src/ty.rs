@@ -242,7 +242,7 @@ pub(crate) mod rule {
         }
     }
 
-    /// NOW([fsp]).
+    /// `NOW([fsp])`.
     pub(crate) fn now(args: &[Arg<'_>]) -> Type {
         Type::datetime(asked_fsp(args)).not_null()
     }

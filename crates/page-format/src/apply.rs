@@ -1,7 +1,7 @@
 //! Performing a [`PageOp`]: validation, then the change.
 //!
 //! Validation covers everything that the change relies on, also on bytes from a damaged disk; what only costs time to check (key
-//! order among neighbours, say) is left to [`crate::check`] and to the tree's verifier.
+//! order among neighbours, say) is left to [`crate::check()`] and to the tree's verifier.
 
 use crate::bitmap::{self, BITMAP_PAGES};
 use crate::edit::Editor;

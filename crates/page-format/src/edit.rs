@@ -1,4 +1,4 @@
-//! Changing a slotted page: the heap and the slots. Everything here has been validated by [`crate::apply`].
+//! Changing a slotted page: the heap and the slots. Everything here has been validated by [`crate::apply()`].
 //!
 //! # Invariants
 //! E1. Space is taken from between heap and slots; when that is too little, the records are first moved together in slot

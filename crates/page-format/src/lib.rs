@@ -3,12 +3,12 @@
 //! * [`header`]: the 64 bytes every page starts with.
 //! * [`PageView`]: reads a slotted page (leaf or inner): slots, records, search.
 //! * [`PageOp`]: one change of one page, with its encoding inside log records.
-//! * [`apply`]: performs a [`PageOp`]; the same function for live changes, redo and the re-execution check.
-//! * [`check`]: everything a page must satisfy by itself.
+//! * [`apply()`]: performs a [`PageOp`]; the same function for live changes, redo and the re-execution check.
+//! * [`check()`]: everything a page must satisfy by itself.
 //!
 //! # Invariants
 //! P1. The bytes of a page, but for its CRC, are a function of the operations applied since its last format.
-//! P2. [`apply`] either performs the whole operation or returns [`base::Corruption`] and changes nothing. It never panics,
+//! P2. [`apply()`] either performs the whole operation or returns [`base::Corruption`] and changes nothing. It never panics,
 //!     whatever the page and the operation hold.
 //! P3. No operation depends on anything but the page, the operation and the LSN.
 #![forbid(unsafe_code)]

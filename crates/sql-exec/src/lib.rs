@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `run`, `context`, `sink`, `outcome` | the doors: [`run`], what it runs in, where rows go, what it did |
+//! | `run`, `context`, `sink`, `outcome` | the doors: [`run()`], what it runs in, where rows go, what it did |
 //! | `exec` | the state of one running statement |
 //! | `join`, `keys` | nested loops, hash joins, key ranges |
 //! | `select`, `group`, `subquery` | query blocks |

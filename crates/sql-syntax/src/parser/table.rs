@@ -4,7 +4,7 @@ use super::text::decimal_value;
 use super::*;
 
 impl<'a> Parser<'a> {
-    /// After CREATE [TEMPORARY] TABLE.
+    /// After `CREATE [TEMPORARY] TABLE`.
     pub(super) fn create_table(&mut self, mut mode: CreateMode, temporary: bool) -> R<Statement<'a>> {
         mode.if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
