@@ -70,6 +70,8 @@ fn check_entry(entry: &Entry) {
             let other = entry.queue.iter().find(|o| {
                 o.owner.slot != l.owner.slot
                     && !o.waiting
+                    && !o.owner.is_closed()
+                    && !l.owner.is_closed()
                     && l.mode.waits_for(o.mode)
                     && o.mode.waits_for(l.mode)
             });

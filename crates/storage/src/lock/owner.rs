@@ -5,6 +5,7 @@
 //! O2. `held` has exactly one reference for each entry in which the owner has at least one lock, granted or waiting.
 //! O3. While `held.open` is false nobody adds a lock for the owner: a transaction that has published its commit closes
 //!     before it releases, and what others wanted to make explicit for it is no longer held.
+//! O5. The locks of a closed owner block nobody: its outcome is published. They may go away later (`Committed::release`).
 //! O4. `edge` is the owner this one waits for, with the number of the wait. A number is never used twice by one owner,
 //!     so two equal readings of an edge prove that it has stood in between (see `deadlock`).
 
@@ -52,6 +53,8 @@ pub struct Owner {
     /// False under READ COMMITTED and below: gap locks are not inherited for such an owner.
     locks_gaps: AtomicBool,
     interrupted: AtomicBool,
+    /// Mirrors `!held.open` for those who do not hold the mutex (O5).
+    closed: AtomicBool,
     /// Connection number, for reports.
     connection: AtomicU64,
     pub(super) held: Mutex<Held>,
@@ -71,6 +74,7 @@ impl Owner {
             yields: AtomicBool::new(false),
             locks_gaps: AtomicBool::new(true),
             interrupted: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             connection: AtomicU64::new(0),
             held: Mutex::new(Held::default()),
             wait: Mutex::new(WaitState::Idle),
@@ -89,6 +93,21 @@ impl Owner {
         let mut held = lock(&self.held);
         debug_assert!(held.entries.is_empty(), "slot {} is opened with locks", self.slot);
         held.open = true;
+        self.closed.store(false, Ordering::Release);
+    }
+
+    /// Nobody waits for this owner's locks any more, though they are still in the table (O5). Call it when the outcome of
+    /// its transaction is published.
+    pub(crate) fn stop_blocking(&self) {
+        lock(&self.held).open = false;
+        self.closed.store(true, Ordering::Release);
+    }
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+    /// Entries in which it has a lock.
+    pub(crate) fn held_count(&self) -> usize {
+        lock(&self.held).entries.len()
     }
 
     /// The transaction's id, none before its first write.
@@ -183,6 +202,7 @@ impl Owner {
     pub(super) fn close(&self) -> Vec<EntryRef> {
         let mut held = lock(&self.held);
         held.open = false;
+        self.closed.store(true, Ordering::Release);
         std::mem::take(&mut held.entries)
     }
     /// Gives the emptied list back, to keep its memory.

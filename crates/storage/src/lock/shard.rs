@@ -112,7 +112,8 @@ impl Shard {
 impl Entry {
     /// The first lock before position `end` that a request of `mode` by `owner` has to wait for.
     pub(super) fn blocker(&self, owner: &Owner, mode: LockMode, end: usize) -> Option<&Arc<Owner>> {
-        let in_the_way = |l: &&Lock| l.owner.slot != owner.slot && mode.waits_for(l.mode);
+        let in_the_way =
+            |l: &&Lock| l.owner.slot != owner.slot && mode.waits_for(l.mode) && !l.owner.is_closed();
         self.queue[..end].iter().find(in_the_way).map(|l| &l.owner)
     }
 
