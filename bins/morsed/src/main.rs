@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let variables = GlobalVariables::new();
-    let read_file = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
+    let read_file = |path: &str| env::host::read_text(path.as_ref()).map_err(|e| e.to_string());
     match options::parse(&arguments, &variables, read_file) {
         Ok(Options { help: true, .. }) => print_help(),
         Ok(Options { version: true, .. }) => {
@@ -58,9 +58,8 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
     let addresses = addresses(&variables)?;
     let directory = PathBuf::from(variables.get(Var::DATADIR).as_str());
-    std::fs::create_dir_all(&directory)
-        .map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
     let disk = Arc::new(OsDisk::new(&directory));
+    disk.create_root().map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
     let backend = Backend::open(&variables, disk, Arc::clone(clock))
         .map_err(|e| format!("Can't open data directory '{}': {e}", directory.display()))?;
     let server = Server::new(variables, Accounts::local_root(), backend, Arc::clone(clock))
@@ -85,8 +84,7 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
 
 /// Fills in what variables say of this machine and process.
 fn state_host(variables: &GlobalVariables) {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    variables.set(Var::HOSTNAME, Setting::Text(name.trim().into()));
+    variables.set(Var::HOSTNAME, Setting::Text(env::host::name().into()));
 }
 
 /// An address a client on this machine can use.

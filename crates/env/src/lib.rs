@@ -1,12 +1,14 @@
 //! The one door to disk, network, clock, threads and randomness; real and simulated.
 //!
 //! # Invariants
-//! E1. No other crate touches `std::fs`, `std::net`, `Instant`, `SystemTime`, `thread::spawn` or random numbers.
+//! E1. No other crate touches `std::fs`, sockets of `std`, `Instant`, `SystemTime`, `thread::spawn` or random numbers. IP addresses
+//!     are values and may be named anywhere.
 //! E2. Sync calls go through libc's `fsync`/`fdatasync`, so that they can be counted and slowed from outside.
 //! E3. An error of a sync is returned once and never retried here; the caller must stop writing (L7).
 
 pub mod clock;
 pub mod hangup;
+pub mod host;
 pub mod net;
 pub mod random;
 pub mod signal;

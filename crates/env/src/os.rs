@@ -27,6 +27,11 @@ impl OsDisk {
         Self { root: root.into() }
     }
 
+    /// Makes the directory, and those above it, when they are missing.
+    pub fn create_root(&self) -> io::Result<()> {
+        std::fs::create_dir_all(&self.root)
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -1,9 +1,9 @@
 //! SLEEP, BENCHMARK, UUID and the like.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use env::{Clock, RealClock};
 use types::{Context, Value, ValueError};
 
 use crate::arguments::{Answer, Args, ascii, some};
@@ -17,16 +17,17 @@ pub(crate) fn sleep(args: Args<'_>, ctx: &mut Context) -> Answer {
     let Some(seconds) = seconds else {
         return Err(ValueError::WrongArguments { function: "sleep" });
     };
-    let until = Instant::now() + Duration::from_secs_f64(seconds.min(1e9));
+    let clock = RealClock::new();
+    let until = clock.monotonic() + Duration::from_secs_f64(seconds.min(1e9));
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.saturating_sub(clock.monotonic());
         if left.is_zero() {
             return Ok(Value::Int(0));
         }
         if ctx.is_interrupted() {
             return Ok(Value::Int(1));
         }
-        std::thread::sleep(left.min(LOOK));
+        clock.sleep(left.min(LOOK));
     }
 }
 
@@ -39,12 +40,10 @@ pub(crate) fn benchmark(args: Args<'_>, ctx: &mut Context) -> Answer {
 /// A version 1 UUID: the time, and a number of this process for the node.
 pub(crate) fn uuid(_: Args<'_>, ctx: &mut Context) -> Answer {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    static NODE: std::sync::LazyLock<u64> =
-        std::sync::LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static NODE: std::sync::LazyLock<u64> = std::sync::LazyLock::new(env::random::seed);
     // 100 ns steps since 1582-10-15, never the same twice.
     const TO_UNIX: u64 = 0x01b2_1dd2_1381_4000;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = since.as_nanos() as u64 / 100 + TO_UNIX;
+    let now = RealClock::new().wall().as_nanos() as u64 / 100 + TO_UNIX;
     let before = LAST.fetch_max(now, Ordering::Relaxed);
     let time = if before < now { now } else { LAST.fetch_add(1, Ordering::Relaxed) + 1 };
     let node = *NODE;
@@ -62,7 +61,7 @@ pub(crate) fn uuid(_: Args<'_>, ctx: &mut Context) -> Answer {
 /// UUID_SHORT(): a number that grows.
 pub(crate) fn uuid_short(_: Args<'_>, _: &mut Context) -> Answer {
     static NEXT: std::sync::LazyLock<AtomicU64> = std::sync::LazyLock::new(|| {
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let seconds = RealClock::new().wall().as_secs();
         AtomicU64::new(1 << 56 | (seconds & 0xffff_ffff) << 24)
     });
     Ok(Value::UInt(NEXT.fetch_add(1, Ordering::Relaxed)))

@@ -1,5 +1,6 @@
 //! The statement's time.
 
+use env::{Clock, RealClock};
 use jiff::tz::TimeZone;
 use types::temporal::{datetime_of, timestamp_of};
 use types::{Context, DateTime, Timestamp, Value};
@@ -32,7 +33,7 @@ pub(crate) fn now(args: Args<'_>, ctx: &mut Context) -> Answer {
 /// `SYSDATE([fsp])`: the moment of evaluation.
 pub(crate) fn sysdate(args: Args<'_>, ctx: &mut Context) -> Answer {
     let fsp = asked(args, ctx);
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = RealClock::new().wall();
     let moment = Timestamp { seconds: since.as_secs(), micros: since.subsec_micros(), fsp: 6 };
     Ok(Value::DateTime(cut(datetime_of(moment, &ctx.time_zone), fsp)))
 }

@@ -8,7 +8,7 @@ use env::{Clock, ManualClock};
 use shuttle::rand::Rng;
 use shuttle::sync::Arc as ShuttleArc;
 use shuttle::sync::atomic::{AtomicU32, Ordering};
-use shuttle::thread;
+use shuttle::thread::{self, spawn};
 use std::sync::Arc;
 
 use super::*;
@@ -85,7 +85,7 @@ fn schedules_locks_exclude_and_every_deadlock_is_broken() {
                             (rng.gen_range(0..3usize), strength)
                         })
                         .collect();
-                    thread::spawn(move || transact(&shared, n + 1, &plan))
+                    spawn(move || transact(&shared, n + 1, &plan))
                 })
                 .collect();
             let alive = threads.into_iter().map(|t| t.join().unwrap()).filter(|alive| *alive).count();
@@ -109,7 +109,7 @@ fn schedules_an_implicit_lock_made_explicit_never_outlives_its_transaction() {
             writer.owner().set_trx_id(TrxId(5));
             let waiter = {
                 let (shared, holder) = (ShuttleArc::clone(&shared), Arc::clone(writer.owner()));
-                thread::spawn(move || {
+                spawn(move || {
                     let slot = shared.slots.take(true);
                     let (owner, at) = (slot.owner(), LockKey::entry(INDEX, b"k"));
                     let mode = LockMode::record(Strength::Exclusive);
@@ -151,7 +151,7 @@ fn schedules_an_insert_gets_through_when_the_gap_is_left() {
             let inserters: Vec<_> = (0..2)
                 .map(|_| {
                     let shared = ShuttleArc::clone(&shared);
-                    thread::spawn(move || {
+                    spawn(move || {
                         let slot = shared.slots.take(true);
                         let (owner, mode) = (slot.owner(), LockMode::INSERT_INTENTION);
                         let asked = shared.table.request(at, owner, mode, None, OnConflict::Queue);
