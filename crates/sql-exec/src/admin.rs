@@ -87,7 +87,8 @@ fn checksum(
 fn sum_rows(handle: &Arc<TableHandle>, cx: &mut DdlContext<'_>) -> SqlResult<u32> {
     let failed = |e| storage_error(e, handle.name());
     let mut trx = cx.catalog.engine().begin();
-    let mut scan = trx.scan(&handle.table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+    let mut scan =
+        trx.scan(&handle.table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
     let (mut buf, mut sum, mut rows) = (RowBuf::new(), 0u32, 0u64);
     while scan.next(&mut trx, &mut buf).map_err(failed)? {
         let view = RowView::new(&handle.table.spec().layout, &buf.body);

@@ -232,7 +232,12 @@ impl Exec<'_, '_> {
     ) -> SqlResult<Flow> {
         let slot = usize::from(step.slot);
         for range in ranges {
+            // A whole table passes through the buffer pool without staying: point reads beside it keep their pages.
+            let whole = range == KeyRange::all() && run.expect.is_none();
             let mut scan = self.cx.trx.scan(&handle.table, index, range, direction, run.mode);
+            if whole {
+                scan = scan.large();
+            }
             if step.info.covering {
                 scan = scan.covering(true);
             }
@@ -306,7 +311,7 @@ impl Exec<'_, '_> {
                 self.prepare_slot(step.slot, &handle);
                 let index = inner.index().unwrap_or(0);
                 let mut scan =
-                    self.cx.trx.scan(&handle.table, index, KeyRange::all(), Direction::Forward, mode);
+                    self.cx.trx.scan(&handle.table, index, KeyRange::all(), Direction::Forward, mode).large();
                 loop {
                     let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
                     match scan.next(self.cx.trx, &mut slot.buf) {

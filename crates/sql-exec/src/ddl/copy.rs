@@ -71,7 +71,7 @@ pub(super) fn copy_rows(
 ) -> SqlResult<u64> {
     let new = open_new(cx, def);
     let mode = ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait };
-    let mut scan = change.trx().scan(&old.table, 0, KeyRange::all(), Direction::Forward, mode);
+    let mut scan = change.trx().scan(&old.table, 0, KeyRange::all(), Direction::Forward, mode).large();
     let (mut buf, mut body, mut values) = (RowBuf::new(), Vec::new(), Vec::new());
     let mut copied = 0;
     while scan.next(change.trx(), &mut buf).map_err(|e| storage_error(e, old.name()))? {
