@@ -9,6 +9,7 @@ use sql_plan::eval::Env;
 use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
 use sql_plan::plan::Plan;
 use storage::row::{ReadMode, RowError, Strength, WaitMode};
+use storage::trx::Isolation;
 use types::{Context, Value};
 
 use crate::context::{ExecContext, SlotState};
@@ -35,6 +36,8 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) hashes: HashMap<Slot, Arc<HashTable>>,
     /// The row an INSERT is about to write, for VALUES(col).
     pub(crate) insert_row: Vec<Value>,
+    /// Plain reads lock shared: those of SERIALIZABLE transactions, and those that a change of rows depends on.
+    shared_reads: bool,
     rows_until_check: u32,
 }
 
@@ -55,9 +58,12 @@ impl<'c, 'p> Exec<'c, 'p> {
         for slot in &mut slots[..usize::from(plan.slots)] {
             slot.state = SlotState::Null;
         }
+        let shared_reads = cx.settings.locking_reads
+            || plan.writes() && cx.trx.options().isolation >= Isolation::RepeatableRead;
         Self {
             cx,
             params,
+            shared_reads,
             subqueries: vec![None; usize::from(plan.subqueries)],
             derived: HashMap::new(),
             hashes: HashMap::new(),
@@ -100,6 +106,12 @@ impl<'c, 'p> Exec<'c, 'p> {
         errors::row_error(error, table, body, self.cx.values)
     }
 
+    /// Shared locks for all reads that follow: rows of a query go into a new table.
+    pub(crate) fn lock_what_is_read(mut self) -> Self {
+        self.shared_reads |= self.cx.trx.options().isolation >= Isolation::RepeatableRead;
+        self
+    }
+
     /// The mode of a read that the plan asks to lock, or the session's for plain reads.
     pub(crate) fn read_mode(
         &self,
@@ -107,7 +119,7 @@ impl<'c, 'p> Exec<'c, 'p> {
     ) -> ReadMode {
         use sql_plan::plan::{LockMode, LockWaitPolicy};
         match lock {
-            None if self.cx.settings.locking_reads => {
+            None if self.shared_reads => {
                 ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait }
             }
             None => ReadMode::Consistent,

@@ -50,7 +50,7 @@ impl Exec<'_, '_> {
         let mut groups: Vec<Group> = Vec::new();
         let mut by_key: HashMap<Vec<u8>, usize> = HashMap::new();
         if open {
-            let mut run = JoinRun::new(plan, mode, None);
+            let mut run = JoinRun::new(plan, mode, None, self.cx.trx.options().isolation);
             self.join(&mut run, 0, &mut |exec| {
                 exec.group_row(group, &mut groups, &mut by_key)?;
                 Ok(Flow::Continue)

@@ -12,12 +12,13 @@ use sql_plan::error::SqlResult;
 use sql_plan::expr::{CompareAs, Expr, Slot};
 use sql_plan::ops;
 use sql_plan::plan::{Access, SelectPlan, Source, TableStep};
-use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf, Scan};
+use storage::trx::Isolation;
 use types::Value;
 
 use crate::context::SlotState;
 use crate::exec::{Exec, Flow};
-use crate::keys::{PointKey, Ranges};
+use sql_plan::keys::{self, PointKey, Ranges};
 
 /// Called for each complete row of a join.
 pub(crate) type RowFn<'f> = dyn FnMut(&mut Exec<'_, '_>) -> SqlResult<Flow> + 'f;
@@ -41,13 +42,21 @@ pub(crate) struct JoinRun<'r> {
     pub(crate) mode: ReadMode,
     /// How many rows the consumer will take at most, for a join of one table.
     pub(crate) expect: Option<u64>,
+    /// READ COMMITTED's UPDATE looks at a locked row's committed version before it waits.
+    semi_consistent: bool,
     /// Whether the outer join group that starts at each step has found a match.
     matched: SmallVec<[bool; 8]>,
 }
 
 impl<'r> JoinRun<'r> {
-    pub(crate) fn new(plan: &'r SelectPlan, mode: ReadMode, expect: Option<u64>) -> Self {
-        Self { plan, mode, expect, matched: SmallVec::from_elem(false, plan.steps.len()) }
+    pub(crate) fn new(
+        plan: &'r SelectPlan,
+        mode: ReadMode,
+        expect: Option<u64>,
+        isolation: Isolation,
+    ) -> Self {
+        let semi_consistent = plan.semi_consistent && isolation <= Isolation::ReadCommitted;
+        Self { plan, mode, expect, semi_consistent, matched: SmallVec::from_elem(false, plan.steps.len()) }
     }
 }
 
@@ -159,7 +168,7 @@ impl Exec<'_, '_> {
         match access {
             Access::Point { index, key, .. } => {
                 let mut buffer = std::mem::take(&mut self.cx.workspace.key);
-                let built = self.point_key(handle, *index, key, &mut buffer);
+                let built = keys::point_key(self, handle, *index, key, &mut buffer);
                 let found = match built {
                     Ok(PointKey::Ready) => self.lookup(step.slot, handle, *index, &buffer, run.mode),
                     Ok(PointKey::Nothing) => Ok(false),
@@ -175,7 +184,7 @@ impl Exec<'_, '_> {
             }
             Access::Range { index, parts, descending, .. } => {
                 let direction = direction(*descending);
-                match self.ranges(handle, *index, parts)? {
+                match keys::ranges(self, handle, *index, parts)? {
                     Ranges::List(mut list) => {
                         if *descending {
                             list.reverse();
@@ -244,6 +253,9 @@ impl Exec<'_, '_> {
             if let Some(rows) = run.expect {
                 scan = scan.expect_rows(rows);
             }
+            if run.semi_consistent {
+                scan = scan.semi_consistent();
+            }
             loop {
                 let target = &mut self.cx.workspace.slots[slot];
                 target.state = SlotState::Packed;
@@ -252,12 +264,32 @@ impl Exec<'_, '_> {
                     Ok(false) => break,
                     Err(e) => return Err(self.row_error(e, handle, None)),
                 }
+                if !scan.row_is_locked() && !self.lock_matching(step, handle, &mut scan, check_covered)? {
+                    continue;
+                }
                 if self.accept(run, at, step, check_covered, row)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
         }
         Ok(Flow::Continue)
+    }
+
+    /// The slot holds the committed version of a row that somebody else has locked. If it matches, waits for the row and puts its
+    /// newest version there; false when there is nothing to do with it.
+    fn lock_matching(
+        &mut self,
+        step: &TableStep,
+        handle: &TableHandle,
+        scan: &mut Scan,
+        check_covered: bool,
+    ) -> SqlResult<bool> {
+        self.count_row()?;
+        if !self.passes(step.on.as_ref())? || check_covered && !self.passes(step.covered.as_ref())? {
+            return Ok(false);
+        }
+        let target = &mut self.cx.workspace.slots[usize::from(step.slot)];
+        scan.lock_current(self.cx.trx, &mut target.buf).map_err(|e| self.row_error(e, handle, None))
     }
 
     fn hash_rows(

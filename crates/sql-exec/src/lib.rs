@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `run`, `context`, `sink`, `outcome` | the doors: [`run()`], what it runs in, where rows go, what it did |
 //! | `exec` | the state of one running statement |
-//! | `join`, `keys` | nested loops, hash joins, key ranges |
+//! | `join` | nested loops, hash joins |
 //! | `select`, `group`, `subquery` | query blocks |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 #![forbid(unsafe_code)]
@@ -19,7 +19,6 @@ mod explain;
 mod group;
 mod insert;
 mod join;
-mod keys;
 mod outcome;
 mod row;
 mod run;

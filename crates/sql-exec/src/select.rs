@@ -4,12 +4,14 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::time::Duration;
 
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::compare_values;
 use sql_plan::expr::{CompareAs, CompareOp, Expr, Typed};
 use sql_plan::ops;
-use sql_plan::plan::{LimitPlan, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan, SortKey};
+use sql_plan::plan::{LimitPlan, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan, SortKey};
+use storage::trx::TrxOptions;
 use types::{Context, Value};
 
 use crate::exec::{Exec, Flow};
@@ -140,6 +142,17 @@ impl Exec<'_, '_> {
 
     /// Rows after grouping and HAVING, in the slots.
     pub(crate) fn rows(&mut self, plan: &SelectPlan, row: &mut crate::join::RowFn<'_>) -> SqlResult<Flow> {
+        let Some((_, LockWaitPolicy::Seconds(seconds))) = plan.lock else { return self.rows_now(plan, row) };
+        // WAIT n: another patience for this block's locks.
+        let before = *self.cx.trx.options();
+        let lock_wait_timeout = Duration::from_secs(seconds);
+        self.cx.trx.set_options(TrxOptions { lock_wait_timeout, ..before });
+        let flow = self.rows_now(plan, row);
+        self.cx.trx.set_options(before);
+        flow
+    }
+
+    fn rows_now(&mut self, plan: &SelectPlan, row: &mut crate::join::RowFn<'_>) -> SqlResult<Flow> {
         let mode = self.read_mode(plan.lock);
         let open = plan.never.is_none() && self.passes(plan.gate.as_ref())?;
         if let Some(group) = &plan.group {
@@ -151,7 +164,7 @@ impl Exec<'_, '_> {
         let limited = plan.order.is_empty() && plan.steps.len() == 1 && plan.steps[0].on.is_none();
         let expect =
             if limited && plan.limit.count.is_some() { Some(self.limit(&plan.limit)?.end()) } else { None };
-        let mut run = JoinRun::new(plan, mode, expect);
+        let mut run = JoinRun::new(plan, mode, expect, self.cx.trx.options().isolation);
         self.join(&mut run, 0, &mut |exec| {
             if exec.passes(plan.having.as_ref())? { row(exec) } else { Ok(Flow::Continue) }
         })

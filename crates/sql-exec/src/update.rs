@@ -19,10 +19,10 @@ use types::{Context, Value};
 
 use crate::context::SlotState;
 use crate::exec::{Exec, Flow};
-use crate::keys::PointKey;
 use crate::outcome::Outcome;
 use crate::row;
 use crate::store::{self, StoreMode};
+use sql_plan::keys::{self, PointKey};
 
 /// A row to be changed: its target, the row, and its new values.
 type FoundRow = (usize, RowBuf, Vec<(usize, Value)>);
@@ -231,7 +231,7 @@ impl Exec<'_, '_> {
         let step = &plan.select.steps[0];
         let table = &target.table;
         let mut buffer = std::mem::take(&mut self.cx.workspace.key);
-        let built = self.point_key(table, 0, key, &mut buffer);
+        let built = keys::point_key(self, table, 0, key, &mut buffer);
         let counts = match built {
             Ok(PointKey::Ready) => {
                 let mode = self.update_mode(plan.ignore, 1);
@@ -296,7 +296,7 @@ impl Exec<'_, '_> {
     fn delete_point(&mut self, plan: &DeletePlan, key: &[Expr]) -> SqlResult<Option<u64>> {
         let table = &plan.targets[0].1;
         let mut buffer = std::mem::take(&mut self.cx.workspace.key);
-        let outcome = match self.point_key(table, 0, key, &mut buffer) {
+        let outcome = match keys::point_key(self, table, 0, key, &mut buffer) {
             Ok(PointKey::Ready) => {
                 match self.cx.trx.modify(&table.table, &buffer, WaitMode::Wait, &mut |_, _| Change::Delete) {
                     Ok(modified) => Ok(Some(u64::from(modified == Modified::Deleted))),

@@ -162,3 +162,32 @@ fn queries() {
 fn changes() {
     run_file("changes");
 }
+
+/// The index of each statement follows from how many rows its values have, not from the form of the condition.
+#[test]
+fn the_cheapest_index_is_found_by_looking_at_the_data() {
+    let mut server = Server::new();
+    server.sql("CREATE DATABASE t").unwrap();
+    server
+        .sql("CREATE TABLE o (id INT PRIMARY KEY, state INT, day INT, note VARCHAR(20), KEY (state), KEY (day))")
+        .unwrap();
+    let insert = server.prepare("INSERT INTO o VALUES (?, ?, ?, 'n')");
+    for i in 0..2000 {
+        let params = [Value::Int(i), Value::Int(i64::from(i % 400 == 0)), Value::Int(i / 20)];
+        server.execute(&insert, &params, &mut TextSink::default()).unwrap();
+    }
+    // Key and rows of EXPLAIN.
+    let mut chosen = |sql: &str| {
+        let answer = answer(&mut server, &format!("EXPLAIN {sql}"));
+        let columns: Vec<String> = answer[0].split('\t').map(str::to_owned).collect();
+        (columns[5].clone(), columns[8].parse::<u64>().unwrap())
+    };
+    assert_eq!(chosen("SELECT * FROM o WHERE state = 1"), ("state".into(), 5));
+    assert_eq!(chosen("SELECT * FROM o WHERE state = 0").0, "NULL");
+    assert_eq!(chosen("SELECT * FROM o WHERE state = 1 AND day BETWEEN 0 AND 90"), ("state".into(), 5));
+    assert_eq!(chosen("SELECT * FROM o WHERE state = 0 AND day BETWEEN 7 AND 8"), ("day".into(), 40));
+    assert_eq!(chosen("SELECT * FROM o WHERE day < 95").0, "NULL");
+    assert_eq!(chosen("SELECT id, day FROM o WHERE day < 95").0, "day");
+    assert_eq!(chosen("SELECT * FROM o WHERE id > 1989 AND day > 3"), ("PRIMARY".into(), 10));
+    assert_eq!(chosen("SELECT * FROM o WHERE day IN (1, 2, 3)"), ("day".into(), 60));
+}

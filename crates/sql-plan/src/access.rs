@@ -4,6 +4,8 @@
 //! unless an outer join or STRAIGHT_JOIN fixes the order. Costs are counted in rows touched; a row found through a secondary
 //! index costs a second descent.
 
+use std::collections::BTreeSet;
+
 use sql_syntax::ast::IndexHintKind;
 
 use crate::error::SqlResult;
@@ -11,7 +13,7 @@ use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
 use crate::plan::{Access, SelectPlan, Source, StepInfo, TableStep};
 use crate::planner::Planner;
 use crate::query::{is_always, is_never, slots_of};
-use crate::range::{self, Candidate};
+use crate::range::{self, Candidate, Wanted};
 
 /// A table of FROM before the join order is known.
 #[derive(Debug)]
@@ -20,11 +22,13 @@ pub(crate) struct FromTable {
     pub(crate) source: Source,
     pub(crate) alias: String,
     pub(crate) hints: Vec<(IndexHintKind, Vec<usize>)>,
+    /// Columns that the statement reads of it; `None` when whole rows are needed.
+    pub(crate) columns: Option<BTreeSet<usize>>,
 }
 
 impl FromTable {
     pub(crate) fn new(slot: Slot, source: Source, alias: String) -> Self {
-        Self { slot, source, alias, hints: Vec::new() }
+        Self { slot, source, alias, hints: Vec::new(), columns: None }
     }
 }
 
@@ -60,6 +64,9 @@ pub(crate) fn optimise(
     plan: &mut SelectPlan,
 ) -> SqlResult<()> {
     let own = slots_of(&join.tables);
+    if plan.lock.is_none() {
+        note_columns(&mut join, plan);
+    }
     simplify_outer_joins(&mut join);
     let mut gate = Vec::new();
     let mut conditions = Vec::new();
@@ -103,6 +110,22 @@ pub(crate) fn optimise(
     crate::order::use_index_order(plan);
     crate::covering::use_covering_indexes(plan);
     Ok(())
+}
+
+/// Which columns of each table are read: an index may hold them all.
+fn note_columns(join: &mut JoinInput, plan: &SelectPlan) {
+    for at in 0..join.tables.len() {
+        let slot = join.tables[at].slot;
+        let mut columns = crate::covering::columns_of(plan, slot);
+        for e in join.conditions.iter().chain(join.groups.iter().flat_map(|g| &g.on)) {
+            e.columns(&mut |c| {
+                if c.slot == slot {
+                    columns.insert(usize::from(c.column));
+                }
+            });
+        }
+        join.tables[at].columns = Some(columns);
+    }
 }
 
 /// Slots of this block that an expression reads.
@@ -282,10 +305,14 @@ fn choose(
     let is_connected = conditions.iter().any(|(_, e)| own_slots(e, own).intersects(bound));
     let candidate = match &table.source {
         Source::Table(handle) => {
-            let hints = &table.hints;
-            let mut found = range::candidates(handle, table.slot, conditions, own, bound, hints);
-            found.covering_needed = planner.scopes.len();
-            found
+            let wanted = Wanted {
+                handle,
+                slot: table.slot,
+                hints: &table.hints,
+                columns: table.columns.as_ref(),
+                context: &planner.context,
+            };
+            range::candidates(&wanted, conditions, own, bound)
         }
         Source::Derived(_) | Source::Virtual(_) => Candidate::rows(Access::Rows, 100.0),
     };

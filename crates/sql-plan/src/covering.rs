@@ -41,7 +41,7 @@ pub(crate) fn use_covering_indexes(plan: &mut SelectPlan) {
 }
 
 /// Columns of a slot that the block or a query inside it reads.
-fn columns_of(plan: &SelectPlan, slot: Slot) -> BTreeSet<usize> {
+pub(crate) fn columns_of(plan: &SelectPlan, slot: Slot) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
     plan.exprs(&mut |e| {
         e.columns(&mut |c| {
@@ -56,7 +56,7 @@ fn columns_of(plan: &SelectPlan, slot: Slot) -> BTreeSet<usize> {
     out
 }
 
-fn holds(handle: &Arc<TableHandle>, index: usize, columns: &BTreeSet<usize>) -> bool {
+pub(crate) fn holds(handle: &Arc<TableHandle>, index: usize, columns: &BTreeSet<usize>) -> bool {
     let def = &handle.def;
     let parts = || def.indexes[index].parts.iter().chain(&def.indexes[0].parts);
     let reversible = parts().all(|p| {

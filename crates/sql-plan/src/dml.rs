@@ -183,6 +183,7 @@ fn find_rows<'a>(
         never: None,
         ordered_by_index: false,
         found_rows: false,
+        semi_consistent: false,
     };
     access::optimise(planner, join, &mut plan)?;
     Ok(plan)
@@ -211,7 +212,8 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
             None => targets.push(UpdateTarget { slot, table, assignments: vec![assignment] }),
         }
     }
-    let select = find_rows(planner, join, update.order_by, update.limit)?;
+    let mut select = find_rows(planner, join, update.order_by, update.limit)?;
+    select.semi_consistent = true;
     let buffered = select.steps.len() > 1
         || !select.order.is_empty()
         || targets.iter().any(|t| moves_in_scan(&select, t))

@@ -25,7 +25,7 @@ pub(crate) fn fold(typed: Typed, cx: &PlanContext<'_>) -> Typed {
     }
 }
 
-fn context(cx: &PlanContext<'_>) -> Context {
+pub(crate) fn context(cx: &PlanContext<'_>) -> Context {
     Context {
         sql_mode: cx.sql_mode,
         div_precision_increment: cx.div_precision_increment,
@@ -118,8 +118,8 @@ pub(crate) fn temporal_literal(field: FieldType, text: &[u8], cx: &PlanContext<'
 }
 
 /// Nothing but constants.
-struct ConstEnv {
-    context: Context,
+pub(crate) struct ConstEnv {
+    pub(crate) context: Context,
 }
 
 fn not_constant() -> SqlError {

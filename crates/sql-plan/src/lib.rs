@@ -8,7 +8,8 @@
 //! | `planner`, `scope` | one statement's planning; names |
 //! | `build`, `call`, `typing`, `fold` | expressions and their types |
 //! | `query`, `dml` | query blocks; INSERT, UPDATE, DELETE |
-//! | `access`, `range`, `order` | join order, access paths, index order |
+//! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
+//! | `keys` | key ranges of values |
 //! | `plan`, `expr`, `meta` | the result |
 //! | `eval`, `ops`, `like` | evaluation |
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@
 mod access;
 mod build;
 mod call;
+mod cost;
 mod covering;
 mod dml;
 pub mod error;
@@ -23,6 +25,7 @@ pub mod eval;
 pub mod expr;
 mod fold;
 pub mod function;
+pub mod keys;
 pub mod like;
 pub mod meta;
 pub mod ops;

@@ -147,6 +147,8 @@ pub struct SelectPlan {
     /// The access order already satisfies ORDER BY (for EXPLAIN).
     pub ordered_by_index: bool,
     pub found_rows: bool,
+    /// The rows of an UPDATE: READ COMMITTED does not wait for a locked row whose committed version does not match.
+    pub semi_consistent: bool,
 }
 
 #[derive(Debug, Clone)]

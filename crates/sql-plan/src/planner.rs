@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog::{Snapshot, TableHandle};
 use charset::Collation;
 use sql_syntax::ast;
-use types::{SqlMode, Value};
+use types::{Context, SqlMode, Value};
 
 use crate::dml;
 use crate::error::{Clause, SqlError, SqlResult};
@@ -43,6 +43,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) tables: Vec<Arc<TableHandle>>,
     /// Common table expressions that can be named, innermost last.
     pub(crate) common: Vec<(String, ast::CommonTable<'a>)>,
+    /// For values that are converted while planning.
+    pub(crate) context: Context,
 }
 
 /// Plans a statement that reads or changes rows. `None` for every other kind of statement.
@@ -86,6 +88,7 @@ impl<'a> Planner<'a> {
             next_subquery: 0,
             tables: Vec::new(),
             common: Vec::new(),
+            context: crate::fold::context(cx),
         }
     }
 

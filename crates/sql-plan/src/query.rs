@@ -221,6 +221,7 @@ impl<'a> Planner<'a> {
             never: None,
             ordered_by_index: false,
             found_rows: select.options.calc_found_rows,
+            semi_consistent: false,
         };
         self.group_plan(keys, &mut plan);
         access::optimise(self, join, &mut plan)?;

@@ -4,14 +4,17 @@
 //! A condition that the range expresses exactly is *consumed*: it is not evaluated again for each row. The executor
 //! evaluates it nevertheless (as `TableStep::covered`) when a value turned out not to fit the column's type.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use catalog::{IndexDef, TableHandle};
 use row_format::ColumnType;
 use sql_syntax::ast::IndexHintKind;
+use types::Context;
 
 use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
 use crate::plan::{Access, Interval, PartRange};
+use crate::{cost, covering};
 
 /// One way to read a table.
 #[derive(Debug)]
@@ -23,20 +26,11 @@ pub(crate) struct Candidate {
     pub(crate) consumed: Vec<usize>,
     pub(crate) possible_keys: Vec<usize>,
     pub(crate) key_parts: usize,
-    pub(crate) covering_needed: usize,
 }
 
 impl Candidate {
     pub(crate) fn rows(access: Access, rows: f64) -> Self {
-        Self {
-            access,
-            rows,
-            cost: rows,
-            consumed: Vec::new(),
-            possible_keys: Vec::new(),
-            key_parts: 0,
-            covering_needed: 0,
-        }
+        Self { access, rows, cost: rows, consumed: Vec::new(), possible_keys: Vec::new(), key_parts: 0 }
     }
 }
 
@@ -51,15 +45,25 @@ struct Sarg {
 /// Rows assumed of a table that nobody has counted yet.
 const UNKNOWN_ROWS: f64 = 1000.0;
 
-/// The cheapest access of `handle` at `slot`.
+/// What is known of a table besides its conditions.
+pub(crate) struct Wanted<'w> {
+    pub(crate) handle: &'w Arc<TableHandle>,
+    pub(crate) slot: Slot,
+    pub(crate) hints: &'w [(IndexHintKind, Vec<usize>)],
+    /// Columns that are read; `None` when rows are locked, which needs the rows themselves.
+    pub(crate) columns: Option<&'w BTreeSet<usize>>,
+    /// For values that are brought to the columns' types.
+    pub(crate) context: &'w Context,
+}
+
+/// The cheapest access of a table.
 pub(crate) fn candidates(
-    handle: &Arc<TableHandle>,
-    slot: Slot,
+    table: &Wanted<'_>,
     conditions: &[(usize, &Expr)],
     own: &SlotSet,
     bound: &SlotSet,
-    hints: &[(IndexHintKind, Vec<usize>)],
 ) -> Candidate {
+    let (handle, slot, hints) = (table.handle, table.slot, table.hints);
     let total = handle.row_estimate().map_or(UNKNOWN_ROWS, |n| n as f64).max(1.0);
     let sargs: Vec<Sarg> =
         conditions.iter().filter_map(|(i, e)| sarg(*i, e, slot, handle, own, bound)).collect();
@@ -72,7 +76,7 @@ pub(crate) fn candidates(
         if index.parts.is_empty() || !allowed(i, hints) {
             continue;
         }
-        let Some(candidate) = of_index(handle, i, index, &sargs, total) else { continue };
+        let Some(candidate) = of_index(table, i, index, &sargs, total) else { continue };
         possible.push(i);
         if candidate.cost < best.cost {
             best = candidate;
@@ -102,7 +106,7 @@ fn allowed(index: usize, hints: &[(IndexHintKind, Vec<usize>)]) -> bool {
 }
 
 fn of_index(
-    handle: &TableHandle,
+    table: &Wanted<'_>,
     number: usize,
     index: &IndexDef,
     sargs: &[Sarg],
@@ -135,7 +139,12 @@ fn of_index(
     }
     let whole = parts.len() == index.parts.len() && points;
     let key_parts = parts.len();
-    let rows = if whole && index.unique {
+    let one_row = whole && index.unique && single_points;
+    let counted =
+        if one_row { None } else { cost::rows_in_range(table.handle, number, &parts, table.context) };
+    let rows = if let Some(rows) = counted {
+        rows.clamp(1.0, total.max(1.0))
+    } else if whole && index.unique {
         product
     } else if points {
         let share = total.powf(0.3 / key_parts as f64).max(1.0);
@@ -145,8 +154,10 @@ fn of_index(
         let narrowed = if key_parts > 1 { product / total.powf(0.5) } else { product };
         narrowed.clamp(1.0, total)
     };
-    let lookup = if number == 0 { 1.0 } else { 1.5 };
-    let access = if whole && index.unique && single_points {
+    // An entry that holds all that is read spares the way to its row.
+    let alone = number > 0 && table.columns.is_some_and(|c| covering::holds(table.handle, number, c));
+    let lookup = if number == 0 || alone { 1.0 } else { 1.5 };
+    let access = if one_row {
         let key: Vec<Expr> = parts.into_iter().filter_map(single_point).collect();
         let constant = key.iter().all(Expr::is_fixed);
         Access::Point { index: number, key, constant }
@@ -155,8 +166,7 @@ fn of_index(
         Access::Range { index: number, parts, descending: false, constant }
     };
     let cost = rows * lookup + if number == 0 { 1.0 } else { 1.5 };
-    let _ = handle;
-    Some(Candidate { access, rows, cost, consumed, possible_keys: Vec::new(), key_parts, covering_needed: 0 })
+    Some(Candidate { access, rows, cost, consumed, possible_keys: Vec::new(), key_parts })
 }
 
 fn single_point(part: PartRange) -> Option<Expr> {

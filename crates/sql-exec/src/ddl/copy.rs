@@ -165,7 +165,7 @@ pub(super) fn fill_from_query(
             settings: cx.settings,
             workspace: cx.workspace,
         };
-        Exec::new(plan, &[], &mut exec_cx).collect(query)?
+        Exec::new(plan, &[], &mut exec_cx).lock_what_is_read().collect(query)?
     };
     let strict = cx.values.sql_mode.strict() && on_duplicate != ast::OnDuplicate::Ignore;
     let mut body = Vec::new();

@@ -3,20 +3,22 @@
 //! A value that its column cannot hold exactly is a position between values: `id > 1.5` starts after 1, `id = 1.5` finds
 //! nothing, `id < 1e30` has no end. A value whose comparison is not the index order at all (a number against a text column)
 //! makes the access unusable: the whole index is read and the conditions are checked row by row.
+//!
+//! The executor builds the keys of each execution here, and the planner those of constants, to ask how many rows they hold.
 
 use std::ops::Bound;
 
 use catalog::TableHandle;
 use row_format::{Column, ColumnType, IntSize, KeyPart, key};
-use sql_plan::error::SqlResult;
-use sql_plan::expr::Expr;
-use sql_plan::like;
-use sql_plan::ops;
-use sql_plan::plan::{Interval, PartRange};
 use storage::row::KeyRange;
 use types::{Context, Value};
 
-use crate::exec::Exec;
+use crate::error::SqlResult;
+use crate::eval::Env;
+use crate::expr::Expr;
+use crate::like;
+use crate::ops;
+use crate::plan::{Interval, PartRange};
 
 /// Where a value stands among the values of a column.
 enum Place {
@@ -30,7 +32,8 @@ enum Place {
 }
 
 /// The outcome of building a point key.
-pub(crate) enum PointKey {
+#[derive(Debug)]
+pub enum PointKey {
     /// The key is in the caller's buffer.
     Ready,
     /// Nothing can match.
@@ -39,150 +42,151 @@ pub(crate) enum PointKey {
 }
 
 /// Ranges in key order.
-pub(crate) enum Ranges {
+#[derive(Debug)]
+pub enum Ranges {
     List(Vec<KeyRange>),
     Unusable,
 }
 
-impl Exec<'_, '_> {
-    /// Encodes the full key of a unique index into `out`.
-    pub(crate) fn point_key(
-        &mut self,
-        table: &TableHandle,
-        index: usize,
-        exprs: &[Expr],
-        out: &mut Vec<u8>,
-    ) -> SqlResult<PointKey> {
-        out.clear();
-        let spec = table.table.spec();
-        let layout = &spec.layout;
-        for (part, e) in spec.indexes[index].parts.iter().zip(exprs) {
-            let value = e.eval(self)?;
-            let ty = &layout.column(part.column).ty;
-            match place(ty, value, self.cx.values) {
-                Place::Value(value) => put(table, part, &value, out),
-                Place::Below | Place::Above | Place::After(_) | Place::Null => return Ok(PointKey::Nothing),
-                Place::Unusable => return Ok(PointKey::Unusable),
-            }
+/// Encodes the full key of a unique index into `out`.
+pub fn point_key<E: Env + ?Sized>(
+    env: &mut E,
+    table: &TableHandle,
+    index: usize,
+    exprs: &[Expr],
+    out: &mut Vec<u8>,
+) -> SqlResult<PointKey> {
+    out.clear();
+    let spec = table.table.spec();
+    let layout = &spec.layout;
+    for (part, e) in spec.indexes[index].parts.iter().zip(exprs) {
+        let value = e.eval(env)?;
+        let ty = &layout.column(part.column).ty;
+        match place(ty, value, env.context()) {
+            Place::Value(value) => put(table, part, &value, out),
+            Place::Below | Place::Above | Place::After(_) | Place::Null => return Ok(PointKey::Nothing),
+            Place::Unusable => return Ok(PointKey::Unusable),
         }
-        Ok(PointKey::Ready)
     }
+    Ok(PointKey::Ready)
+}
 
-    /// The key ranges of a range access, in key order and without overlap.
-    pub(crate) fn ranges(
-        &mut self,
-        table: &TableHandle,
-        index: usize,
-        parts: &[PartRange],
-    ) -> SqlResult<Ranges> {
-        let spec = table.table.spec();
-        let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
-        let mut out = Vec::new();
-        for (i, (range, part)) in parts.iter().zip(&spec.indexes[index].parts).enumerate() {
-            if part.descending {
-                return Ok(Ranges::Unusable);
-            }
-            if !range.is_points() || i + 1 == parts.len() {
-                for interval in &range.intervals {
-                    let Some(found) = self.interval(table, part, interval)? else {
-                        return Ok(Ranges::Unusable);
-                    };
-                    let Some((low, high)) = found else { continue };
-                    for prefix in &prefixes {
-                        out.push(KeyRange {
-                            lower: under(prefix, &low, table, part),
-                            upper: under_end(prefix, &high),
-                        });
-                    }
-                }
-                break;
-            }
-            let mut next = Vec::with_capacity(prefixes.len() * range.intervals.len());
+/// The key ranges of a range access, in key order and without overlap.
+pub fn ranges<E: Env + ?Sized>(
+    env: &mut E,
+    table: &TableHandle,
+    index: usize,
+    parts: &[PartRange],
+) -> SqlResult<Ranges> {
+    let spec = table.table.spec();
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut out = Vec::new();
+    for (i, (range, part)) in parts.iter().zip(&spec.indexes[index].parts).enumerate() {
+        if part.descending {
+            return Ok(Ranges::Unusable);
+        }
+        if !range.is_points() || i + 1 == parts.len() {
             for interval in &range.intervals {
-                let Some(found) = self.interval(table, part, interval)? else { return Ok(Ranges::Unusable) };
-                let Some((Bound::Included(field), _)) = found else { continue };
-                next.extend(prefixes.iter().map(|p| [p.as_slice(), &field].concat()));
-            }
-            prefixes = next;
-        }
-        Ok(Ranges::List(merge(out)))
-    }
-
-    /// Bounds of one part's field. `None` = the access cannot be used, `Some(None)` = empty.
-    #[expect(clippy::type_complexity, reason = "two layers of absence, named in the comment")]
-    fn interval(
-        &mut self,
-        table: &TableHandle,
-        part: &KeyPart,
-        interval: &Interval,
-    ) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
-        let ty = table.def.columns[part.column].ty.clone();
-        let field = |value: &Value| {
-            let mut out = Vec::new();
-            put(table, part, value, &mut out);
-            out
-        };
-        let point = |value: &Value| {
-            let f = field(value);
-            Some(Some((Bound::Included(f.clone()), Bound::Included(f))))
-        };
-        Ok(match interval {
-            Interval::Eq(e) | Interval::NullSafeEq(e) => match place(&ty, e.eval(self)?, self.cx.values) {
-                Place::Value(value) => point(&value),
-                Place::Null if matches!(interval, Interval::NullSafeEq(_)) => point(&Value::Null),
-                Place::Unusable => None,
-                _ => Some(None),
-            },
-            Interval::Null if !table.def.columns[part.column].nullable => Some(None),
-            Interval::Null => point(&Value::Null),
-            Interval::NotNull => Some(Some((Bound::Unbounded, Bound::Unbounded))),
-            Interval::Prefix(e) => self.prefix_interval(&ty, e, &field)?,
-            Interval::Between { low, high } => {
-                let lower = match low {
-                    None => Bound::Unbounded,
-                    Some((e, included)) => match place(&ty, e.eval(self)?, self.cx.values) {
-                        Place::Value(v) if *included => Bound::Included(field(&v)),
-                        Place::Value(v) | Place::After(v) => Bound::Excluded(field(&v)),
-                        Place::Below => Bound::Unbounded,
-                        Place::Above | Place::Null => return Ok(Some(None)),
-                        Place::Unusable => return Ok(None),
-                    },
+                let Some(found) = interval_bounds(env, table, part, interval)? else {
+                    return Ok(Ranges::Unusable);
                 };
-                let upper = match high {
-                    None => Bound::Unbounded,
-                    Some((e, included)) => match place(&ty, e.eval(self)?, self.cx.values) {
-                        Place::Value(v) if !included => Bound::Excluded(field(&v)),
-                        Place::Value(v) | Place::After(v) => Bound::Included(field(&v)),
-                        Place::Above => Bound::Unbounded,
-                        Place::Below | Place::Null => return Ok(Some(None)),
-                        Place::Unusable => return Ok(None),
-                    },
-                };
-                Some(Some((lower, upper)))
+                let Some((low, high)) = found else { continue };
+                for prefix in &prefixes {
+                    out.push(KeyRange {
+                        lower: under(prefix, &low, table, part),
+                        upper: under_end(prefix, &high),
+                    });
+                }
             }
-        })
-    }
-
-    #[expect(clippy::type_complexity, reason = "as `interval`")]
-    fn prefix_interval(
-        &mut self,
-        ty: &ColumnType,
-        e: &Expr,
-        field: &dyn Fn(&Value) -> Vec<u8>,
-    ) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
-        let Value::Str(pattern) = e.eval(self)? else { return Ok(None) };
-        let Some(collation) = ty.collation() else { return Ok(None) };
-        let Some(text) = like::literal_prefix(collation, pattern.bytes()) else { return Ok(None) };
-        // The sort key of the prefix without its terminator begins every key of a longer text, for collations that give
-        // each character a weight of its own; a space at the end could sort below.
-        let whole = field(&Value::str(&text, collation));
-        if text.ends_with(b" ") {
-            return Ok(None);
+            break;
         }
-        let end = whole.len().saturating_sub(2);
-        let lower = whole[..end].to_vec();
-        Ok(Some(Some((Bound::Included(lower.clone()), Bound::Included(lower)))))
+        let mut next = Vec::with_capacity(prefixes.len() * range.intervals.len());
+        for interval in &range.intervals {
+            let Some(found) = interval_bounds(env, table, part, interval)? else {
+                return Ok(Ranges::Unusable);
+            };
+            let Some((Bound::Included(field), _)) = found else { continue };
+            next.extend(prefixes.iter().map(|p| [p.as_slice(), &field].concat()));
+        }
+        prefixes = next;
     }
+    Ok(Ranges::List(merge(out)))
+}
+
+/// Bounds of one part's field. `None` = the access cannot be used, `Some(None)` = empty.
+#[expect(clippy::type_complexity, reason = "two layers of absence, named in the comment")]
+fn interval_bounds<E: Env + ?Sized>(
+    env: &mut E,
+    table: &TableHandle,
+    part: &KeyPart,
+    interval: &Interval,
+) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
+    let ty = table.def.columns[part.column].ty.clone();
+    let field = |value: &Value| {
+        let mut out = Vec::new();
+        put(table, part, value, &mut out);
+        out
+    };
+    let point = |value: &Value| {
+        let f = field(value);
+        Some(Some((Bound::Included(f.clone()), Bound::Included(f))))
+    };
+    Ok(match interval {
+        Interval::Eq(e) | Interval::NullSafeEq(e) => match place(&ty, e.eval(env)?, env.context()) {
+            Place::Value(value) => point(&value),
+            Place::Null if matches!(interval, Interval::NullSafeEq(_)) => point(&Value::Null),
+            Place::Unusable => None,
+            _ => Some(None),
+        },
+        Interval::Null if !table.def.columns[part.column].nullable => Some(None),
+        Interval::Null => point(&Value::Null),
+        Interval::NotNull => Some(Some((Bound::Unbounded, Bound::Unbounded))),
+        Interval::Prefix(e) => prefix_interval(env, &ty, e, &field)?,
+        Interval::Between { low, high } => {
+            let lower = match low {
+                None => Bound::Unbounded,
+                Some((e, included)) => match place(&ty, e.eval(env)?, env.context()) {
+                    Place::Value(v) if *included => Bound::Included(field(&v)),
+                    Place::Value(v) | Place::After(v) => Bound::Excluded(field(&v)),
+                    Place::Below => Bound::Unbounded,
+                    Place::Above | Place::Null => return Ok(Some(None)),
+                    Place::Unusable => return Ok(None),
+                },
+            };
+            let upper = match high {
+                None => Bound::Unbounded,
+                Some((e, included)) => match place(&ty, e.eval(env)?, env.context()) {
+                    Place::Value(v) if !included => Bound::Excluded(field(&v)),
+                    Place::Value(v) | Place::After(v) => Bound::Included(field(&v)),
+                    Place::Above => Bound::Unbounded,
+                    Place::Below | Place::Null => return Ok(Some(None)),
+                    Place::Unusable => return Ok(None),
+                },
+            };
+            Some(Some((lower, upper)))
+        }
+    })
+}
+
+#[expect(clippy::type_complexity, reason = "as `interval`")]
+fn prefix_interval<E: Env + ?Sized>(
+    env: &mut E,
+    ty: &ColumnType,
+    e: &Expr,
+    field: &dyn Fn(&Value) -> Vec<u8>,
+) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
+    let Value::Str(pattern) = e.eval(env)? else { return Ok(None) };
+    let Some(collation) = ty.collation() else { return Ok(None) };
+    let Some(text) = like::literal_prefix(collation, pattern.bytes()) else { return Ok(None) };
+    // The sort key of the prefix without its terminator begins every key of a longer text, for collations that give
+    // each character a weight of its own; a space at the end could sort below.
+    let whole = field(&Value::str(&text, collation));
+    if text.ends_with(b" ") {
+        return Ok(None);
+    }
+    let end = whole.len().saturating_sub(2);
+    let lower = whole[..end].to_vec();
+    Ok(Some(Some((Bound::Included(lower.clone()), Bound::Included(lower)))))
 }
 
 /// Appends a part's field; a prefix part is cut by the encoder.
