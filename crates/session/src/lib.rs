@@ -26,6 +26,7 @@ mod output;
 mod prepared;
 mod registry;
 mod results;
+mod scope;
 pub mod server;
 mod session;
 mod set;

@@ -1,0 +1,194 @@
+//! What expressions see of a session: variables, identity, counts of the statement before.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use base::Gtid;
+use sql_exec::SessionState;
+use sql_plan::Variables;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::expr::SessionValue;
+use sql_plan::plan::VirtualTable;
+use types::Value;
+
+use crate::registry::{Entry, Kill};
+use crate::server::Server;
+use crate::session::Session;
+use crate::set::value_of;
+use crate::variables::{Scope, SessionVariables, Setting, Var};
+
+/// The virtual table of a SHOW with WHERE.
+pub(crate) const SHOWN: &str = "SHOW";
+
+/// The parts of a session that expressions read and write, borrowed apart from its transaction.
+pub(crate) struct SessionScope<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) entry: &'a Entry,
+    pub(crate) variables: &'a SessionVariables,
+    pub(crate) computed: Computed<'a>,
+    pub(crate) user_variables: &'a mut HashMap<Box<str>, Value>,
+    pub(crate) last_insert_id: &'a mut u64,
+    pub(crate) row_count: i64,
+    pub(crate) found_rows: u64,
+    pub(crate) user: &'a str,
+    pub(crate) origin_host: &'a str,
+    pub(crate) account_host: &'a str,
+    pub(crate) shown: &'a [Vec<Value>],
+}
+
+/// Values of variables that are not stored but worked out.
+#[derive(Clone, Copy)]
+pub(crate) struct Computed<'a> {
+    pub database: &'a str,
+    pub warnings: u64,
+    pub errors: u64,
+    pub last_insert_id: u64,
+    pub next_insert_id: u64,
+    pub now_us: i64,
+    pub in_transaction: bool,
+    pub connection: u64,
+    pub last_gtid: Option<Gtid>,
+}
+
+impl Computed<'_> {
+    /// The value of `var` when it is one of those.
+    pub(crate) fn setting(&self, server: &Server, var: Var) -> Option<Setting> {
+        Some(match var {
+            Var::WARNING_COUNT => Setting::UInt(self.warnings),
+            Var::ERROR_COUNT => Setting::UInt(self.errors),
+            Var::LAST_INSERT_ID | Var::IDENTITY => Setting::UInt(self.last_insert_id),
+            Var::INSERT_ID => Setting::UInt(self.next_insert_id),
+            Var::TIMESTAMP => Setting::Double(self.now_us as f64 / 1e6),
+            Var::IN_TRANSACTION => Setting::UInt(u64::from(self.in_transaction)),
+            Var::PSEUDO_THREAD_ID => Setting::UInt(self.connection),
+            Var::LAST_GTID => Setting::Text(self.last_gtid.map(|g| g.to_string()).unwrap_or_default().into()),
+            Var::GTID_BINLOG_POS | Var::GTID_CURRENT_POS => Setting::Text(server.gtid_position().into()),
+            Var::GTID_BINLOG_STATE => Setting::Text(server.gtid_state().into()),
+            _ => return None,
+        })
+    }
+}
+
+impl Session {
+    pub(crate) fn computed(&self) -> Computed<'_> {
+        Computed { database: &self.database, ..self.computed_without_database() }
+    }
+
+    pub(crate) fn computed_without_database(&self) -> Computed<'static> {
+        Computed {
+            database: "",
+            warnings: self.diagnostics.warning_count(),
+            errors: self.diagnostics.error_count(),
+            last_insert_id: self.last_insert_id,
+            next_insert_id: self.next_insert_id,
+            now_us: self.now_micros(),
+            in_transaction: self.transaction.is_active(),
+            connection: self.entry.id,
+            last_gtid: self.last_gtid,
+        }
+    }
+
+    /// A system variable's value, computed ones included.
+    pub(crate) fn variable(&self, var: Var, global: bool) -> Cow<'_, Setting> {
+        if !global && let Some(setting) = self.computed().setting(self.server(), var) {
+            return Cow::Owned(setting);
+        }
+        if global || var.def().scope == Scope::Global {
+            if let Some(setting) = self.computed().setting(self.server(), var) {
+                return Cow::Owned(setting);
+            }
+            return Cow::Owned(self.server().variables.get(var));
+        }
+        Cow::Borrowed(self.variables.get(var))
+    }
+
+    /// NOW() of the running statement, microseconds since 1970.
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.fixed_now_us.unwrap_or_else(|| self.server().wall_us())
+    }
+}
+
+fn system_value(
+    server: &Server,
+    variables: &SessionVariables,
+    computed: &Computed<'_>,
+    name: &str,
+    global: bool,
+) -> Option<Value> {
+    let var = Var::by_name(name.as_bytes())?;
+    if let Some(setting) = computed.setting(server, var) {
+        return Some(value_of(var, &setting));
+    }
+    if global || var.def().scope == Scope::Global {
+        return Some(value_of(var, &server.variables.get(var)));
+    }
+    Some(value_of(var, variables.get(var)))
+}
+
+impl SessionState for SessionScope<'_> {
+    fn user_variable(&self, name: &str) -> Value {
+        self.user_variables.get(name).cloned().unwrap_or_default()
+    }
+    fn set_user_variable(&mut self, name: &str, value: &Value) {
+        self.user_variables.insert(name.into(), value.clone());
+    }
+    fn system_variable(&self, name: &str, global: bool) -> Option<Value> {
+        system_value(self.server, self.variables, &self.computed, name, global)
+    }
+    fn session_value(&mut self, which: SessionValue, args: &[Value]) -> Value {
+        match which {
+            SessionValue::Database if self.computed.database.is_empty() => Value::Null,
+            SessionValue::Database => Value::utf8(self.computed.database),
+            SessionValue::User => Value::utf8(&format!("{}@{}", self.user, self.origin_host)),
+            SessionValue::CurrentUser => Value::utf8(&format!("{}@{}", self.user, self.account_host)),
+            SessionValue::ConnectionId => Value::Int(self.entry.id as i64),
+            SessionValue::LastInsertId => match args.first() {
+                None => Value::UInt(*self.last_insert_id),
+                Some(Value::Null) => {
+                    *self.last_insert_id = 0;
+                    Value::Null
+                }
+                Some(v) => {
+                    *self.last_insert_id = crate::text::as_i64(v) as u64;
+                    Value::UInt(*self.last_insert_id)
+                }
+            },
+            SessionValue::RowCount => Value::Int(self.row_count),
+            SessionValue::FoundRows => Value::Int(self.found_rows as i64),
+            SessionValue::Version => Value::utf8(crate::handshake::VERSION),
+            SessionValue::CurrentRole => Value::Null,
+        }
+    }
+    fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
+        if table == SHOWN {
+            return Ok(self.shown.to_vec());
+        }
+        Err(SqlError::not_supported(format!("information_schema.{table}")))
+    }
+    fn interrupted(&self) -> bool {
+        self.entry.killed() != Kill::No
+    }
+}
+
+/// What the planner asks while it types `@@x`.
+pub(crate) struct PlanVariables<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) variables: &'a SessionVariables,
+    pub(crate) computed: Computed<'a>,
+}
+
+impl<'a> PlanVariables<'a> {
+    pub(crate) fn of(scope: &SessionScope<'a>) -> Self {
+        Self { server: scope.server, variables: scope.variables, computed: scope.computed }
+    }
+}
+
+impl Variables for PlanVariables<'_> {
+    fn system(&self, name: &str, global: bool) -> Option<Value> {
+        system_value(self.server, self.variables, &self.computed, name, global)
+    }
+}
+
+pub(crate) fn no_virtual_table(_: &str, _: &str) -> Option<VirtualTable> {
+    None
+}
