@@ -78,6 +78,9 @@ conditions! {
     variable_of_other_scope(name: &str, scope: &str) = 1238 b"HY000" "Variable '{name}' is a {scope} variable";
     read_only_session_variable(name: &str) = 1621 b"HY000"
         "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value";
+    /// A warning: the variable has a newer name.
+    deprecated_variable(name: &str, newer: &str) = 1287 b"HY000"
+        "'@@{name}' is deprecated and will be removed in a future release. Please use '@@{newer}' instead";
     /// A note: an assignment was moved into its range.
     truncated_variable(name: &str, value: &str) = 1292 b"22007" "Truncated incorrect {name} value: '{value}'";
     /// A note: what was asked for has no effect in this server.

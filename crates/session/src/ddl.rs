@@ -31,7 +31,7 @@ pub(crate) fn run(
     text: &[u8],
     reply: Reply,
 ) -> Result<(), ClientError> {
-    if session.transaction.is_read_only() || session.variables.bool(Var::TRANSACTION_READ_ONLY) {
+    if session.would_be_read_only() {
         return Err(error::read_only_transaction());
     }
     session.values.now_micros = session.now_micros();

@@ -1,12 +1,12 @@
 //! One client connection: commands, statements, variables, results; and the server around all of them.
 //!
 //! # The life of a command
-//! [`connection`] reads a packet -> [`commands`] routes it -> [`statement`] parses and finds the family -> [`set`], [`show`],
-//! [`transaction`], [`named`] run what is the session's own, [`sql`] what is the planner's and the executor's -> [`results`] and
-//! [`output`] gather the reply -> one write.
+//! `connection` reads a packet -> `commands` routes it -> `statement` parses and finds the family -> `set`, `show`,
+//! `transaction`, `named` run what is the session's own, `sql` what is the planner's and the executor's -> `results` and
+//! `output` gather the reply -> one write.
 //!
 //! # Invariants
-//! S1. A session's state is touched by its own thread only; others see the [`registry`]'s entry.
+//! S1. A session's state is touched by its own thread only; others see the `registry`'s entry.
 //! S2. A reply is sent after the transaction that it reports is durable as far as the settings ask.
 //! S3. No lock that other connections wait for is held while the socket is read or written.
 #![forbid(unsafe_code)]

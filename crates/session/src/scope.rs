@@ -184,6 +184,16 @@ impl<'a> PlanVariables<'a> {
 }
 
 impl Variables for PlanVariables<'_> {
+    fn scope_error(&self, name: &str, global: bool) -> Option<SqlError> {
+        let var = Var::by_name(name.as_bytes())?;
+        let only = match var.def().scope {
+            Scope::Global if !global => "GLOBAL",
+            Scope::Session if global => "SESSION",
+            _ => return None,
+        };
+        let error = client_error::connection::variable_of_other_scope(var.name(), only);
+        Some(SqlError::Other { errno: error.errno, state: error.state, text: error.text.into_owned() })
+    }
     fn system(&self, name: &str, global: bool) -> Option<Value> {
         system_value(self.server, self.variables, &self.computed, name, global)
     }

@@ -119,6 +119,9 @@ fn check_system(
     if !global && matches!(var, Var::MAX_ALLOWED_PACKET) {
         return Err(error::read_only_session_variable(def.name));
     }
+    if matches!(var, Var::TX_ISOLATION | Var::TX_READ_ONLY) {
+        session.warn(Level::Warning, error::deprecated_variable(def.name, var.keeper().name()));
+    }
     let Some(expr) = value else {
         let setting = if global || def.scope == Scope::Session {
             Setting::parse_default(def).unwrap_or(Setting::Null)

@@ -11,10 +11,10 @@ use std::time::Duration;
 use catalog::mdl::MdlContext;
 use client_error::{ClientError, connection as error};
 use sql_exec::{ExecContext, ExecSettings, Outcome, RowSink, SinkClosed, Workspace};
+use sql_plan::PlanContext;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::meta::ColumnMeta;
 use sql_plan::plan::{Plan, PlanKind, VirtualTable};
-use sql_plan::PlanContext;
 use sql_syntax::ast::{self, Statement};
 use storage::trx::{Isolation, Trx};
 use types::{Context, Value};
@@ -29,6 +29,7 @@ use crate::server::Server;
 use crate::session::{Done, Session};
 use crate::show::Listing;
 use crate::statement::{self, Reply, Then};
+use crate::transaction::Need;
 use crate::variables::Var;
 
 impl Session {
@@ -111,7 +112,12 @@ fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) 
         }
         Err(e) => return Err(session.statement_failed(&e)),
     }
-    if let Err(e) = session.ensure_trx(plan.writes()) {
+    let need = match plan {
+        p if p.writes() => Need::Write,
+        p if p.tables.is_empty() => Need::Nothing,
+        _ => Need::Read,
+    };
+    if let Err(e) = session.ensure_trx(need) {
         session.transaction.mdl.release_to(held);
         return Err(e);
     }
@@ -416,7 +422,7 @@ pub(crate) fn evaluate(session: &mut Session, expr: &ast::Expr<'_>) -> Result<Va
     session.values.now_micros = session.now_micros();
     let (plan, _) =
         session.with_planner(|cx| sql_plan::plan_expr(expr, cx)).map_err(|e| ClientError::from(&e))?;
-    session.ensure_trx(false)?;
+    session.ensure_trx(Need::Nothing)?;
     let settings = session.exec_settings();
     let mut warnings = Warnings::new();
     let outcome =
@@ -488,7 +494,7 @@ pub(crate) fn filter(
     };
     let planned = session.with_planner_over(&find, |cx| sql_plan::plan(&Statement::Query(&query), 0, cx));
     let Some(plan) = planned.map_err(|e| ClientError::from(&e))? else { return Ok(()) };
-    session.ensure_trx(false)?;
+    session.ensure_trx(Need::Nothing)?;
     let settings = session.exec_settings();
     let mut kept = Kept::default();
     let mut warnings = Warnings::new();

@@ -254,6 +254,8 @@ fn values_and_variables_reach_the_client() {
         ("SET version = 'x'", 1238),
         ("SET nosuch = 1", 1193),
         ("SELECT @@nosuch", 1193),
+        ("SELECT @@session.max_connections", 1238),
+        ("SELECT @@global.pseudo_thread_id", 1238),
         ("SET time_zone = 'foo'", 1298),
         ("SET NAMES foo", 1115),
         ("SET NAMES utf8mb4 COLLATE latin1_bin", 1253),
@@ -295,6 +297,10 @@ fn the_status_says_what_transaction_is_open() {
     );
     assert_eq!(c.status("ROLLBACK"), auto);
     assert_eq!(c.status("SET autocommit = 0"), Status::default());
+    match c.query("SELECT 1") {
+        Reply::Rows(_, status) => assert_eq!(status, Status::default()),
+        other => panic!("{other:?}"),
+    }
     assert_eq!(c.status("COMMIT AND CHAIN"), Status::IN_TRANS);
     assert_eq!(c.error("ROLLBACK TO SAVEPOINT nope"), 1305);
     c.status("SAVEPOINT a");
@@ -537,7 +543,11 @@ fn transactions_end_as_they_are_told() {
     c.status("ROLLBACK");
     assert_eq!(c.rows("SELECT b FROM t WHERE a = 1"), "12");
     c.status("SET TRANSACTION READ ONLY");
+    // A statement without tables and one that is refused are no transactions: the next one still is read only.
+    c.rows("SELECT 1");
     assert_eq!(c.error("UPDATE t SET b = 1"), 1792);
+    assert_eq!(c.error("UPDATE t SET b = 1"), 1792);
+    c.rows("SELECT * FROM t");
     c.status("UPDATE t SET b = 13 WHERE a = 1");
 }
 

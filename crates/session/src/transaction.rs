@@ -16,7 +16,7 @@ use client_error::{ClientError, connection as error};
 use sql_plan::error::SqlError;
 use sql_syntax::ast::{self, Completion, TransactionStatement};
 use storage::lock::Owner;
-use storage::trx::{Isolation, Savepoint, Trx, TrxOptions};
+use storage::trx::{Isolation, Savepoint, Trx};
 
 use crate::counters::Counter;
 use crate::output::Output;
@@ -26,6 +26,15 @@ use crate::session::{Done, Session};
 use crate::settings::isolation_of;
 use crate::statement::{Reply, Then};
 use crate::variables::Var;
+
+/// What a statement asks of its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// No table: only a place to run in.
+    Nothing,
+    Read,
+    Write,
+}
 
 /// A row of executions that are one, see [`Session::begin_group`].
 pub(crate) struct Group {
@@ -133,29 +142,13 @@ impl Transaction {
 }
 
 impl Session {
-    fn trx_options(&mut self) -> TrxOptions {
-        let mut options = self.settings.trx;
-        if let Some(level) = self.transaction.next_isolation.take() {
-            options.isolation = isolation_of(u64::from(level));
-        }
-        options
-    }
-
-    /// How a commit of this session is numbered; None when it is not in the binary log.
-    pub(crate) fn numbering(&self) -> Option<commit::Numbering> {
-        self.settings.numbering
-    }
-
-    /// Opens a transaction for a statement, if none is open, and starts the statement in it. `writes` is refused in a read-only one.
-    pub(crate) fn ensure_trx(&mut self, writes: bool) -> Result<(), ClientError> {
-        if self.transaction.trx.is_none() {
-            self.open_trx()?;
-        }
-        if writes && self.transaction.read_only {
-            if !self.transaction.explicit {
-                self.transaction_rollback();
-            }
+    /// Opens a transaction for a statement, if none is open, and starts the statement in it.
+    pub(crate) fn ensure_trx(&mut self, need: Need) -> Result<(), ClientError> {
+        if need == Need::Write && self.would_be_read_only() {
             return Err(error::read_only_transaction());
+        }
+        if self.transaction.trx.is_none() {
+            self.open_trx(need)?;
         }
         let wanted = &self.settings.trx;
         let Some(trx) = &mut self.transaction.trx else { return Ok(()) };
@@ -173,16 +166,30 @@ impl Session {
         Ok(())
     }
 
-    fn open_trx(&mut self) -> Result<(), ClientError> {
-        if !self.transaction.explicit {
-            let next = self.transaction.next_read_only.take();
-            self.transaction.read_only = next.unwrap_or(self.settings.tx_read_only);
-            if !self.settings.autocommit {
-                self.transaction.explicit = true;
-                self.entry.set_in_transaction(true);
+    /// Whether the transaction a statement runs in, open or to be opened, is read only.
+    pub(crate) fn would_be_read_only(&self) -> bool {
+        if self.transaction.explicit {
+            return self.transaction.read_only;
+        }
+        self.transaction.next_read_only.unwrap_or(self.settings.tx_read_only)
+    }
+
+    fn open_trx(&mut self, need: Need) -> Result<(), ClientError> {
+        let mut options = self.settings.trx;
+        // A statement without tables is no transaction that SET TRANSACTION or autocommit would speak of.
+        if need != Need::Nothing || self.transaction.explicit {
+            if let Some(level) = self.transaction.next_isolation.take() {
+                options.isolation = isolation_of(u64::from(level));
+            }
+            if !self.transaction.explicit {
+                self.transaction.read_only = self.would_be_read_only();
+                self.transaction.next_read_only = None;
+                if !self.settings.autocommit {
+                    self.transaction.explicit = true;
+                    self.entry.set_in_transaction(true);
+                }
             }
         }
-        let options = self.trx_options();
         let trx = self.server().begin(options)?;
         let mut owner = self.transaction.owner.lock().unwrap_or_else(PoisonError::into_inner);
         *owner = Some(Arc::clone(trx.owner()));
@@ -191,13 +198,18 @@ impl Session {
         Ok(())
     }
 
+    /// How a commit of this session is numbered; None when it is not in the binary log.
+    pub(crate) fn numbering(&self) -> Option<commit::Numbering> {
+        self.settings.numbering
+    }
+
     /// Several executions that succeed or fail as one: rows of a bulk execute.
     pub(crate) fn begin_group(&mut self) -> Result<Group, ClientError> {
         let own = !self.transaction.explicit && self.settings.autocommit;
         if own {
             self.transaction.explicit = true;
         }
-        self.ensure_trx(false)?;
+        self.ensure_trx(Need::Read)?;
         Ok(Group { own, point: self.transaction.trx.as_ref().map(Trx::savepoint) })
     }
 
@@ -309,7 +321,7 @@ impl Session {
         self.transaction.explicit = true;
         self.entry.set_in_transaction(true);
         if consistent_snapshot {
-            self.ensure_trx(false)?;
+            self.ensure_trx(Need::Read)?;
             if let Some(trx) = &mut self.transaction.trx
                 && trx.options().isolation == Isolation::RepeatableRead
             {
@@ -387,7 +399,7 @@ fn savepoint(session: &mut Session, name: &str) -> Result<(), ClientError> {
         // Outside of a transaction there is nothing to come back to.
         return Ok(());
     }
-    session.ensure_trx(false)?;
+    session.ensure_trx(Need::Read)?;
     session.entry.counters.count(Counter::HandlerSavepoint);
     let transaction = &mut session.transaction;
     transaction.savepoints.retain(|(n, _)| !catalog::same_name(n, name));

@@ -161,6 +161,11 @@ impl<'a> Planner<'a> {
     fn system_variable(&mut self, variable: &ast::SystemVariable<'a>) -> SqlResult<Typed> {
         let name = variable.name.text().to_lowercase();
         let global = variable.scope == Some(ast::Scope::Global);
+        if variable.scope.is_some()
+            && let Some(error) = self.cx.variables.scope_error(&name, global)
+        {
+            return Err(error);
+        }
         let value =
             self.cx.variables.system(&name, global).ok_or_else(|| SqlError::UnknownVariable(name.clone()))?;
         let ty = match of_value(&value) {

@@ -443,8 +443,15 @@ impl Expr {
 
     /// True when it has the same value in every execution.
     pub fn is_constant(&self) -> bool {
-        let mut constant =
-            self.is_fixed() && !matches!(self, Self::Param(_) | Self::Session(..) | Self::SystemVariable(_));
+        let mut constant = match self {
+            Self::Param(_) | Self::Session(..) | Self::SystemVariable(_) => false,
+            Self::Call { function, .. } if function.reads_statement() => false,
+            // A time becomes a date and time by the statement's day.
+            Self::Cast { to: CastTo::Date | CastTo::DateTime { .. }, arg } => {
+                !matches!(**arg, Self::Const(Value::Time(_)))
+            }
+            other => other.is_fixed(),
+        };
         self.children(&mut |c| constant &= c.is_constant());
         constant
     }

@@ -24,6 +24,25 @@ impl Function {
     pub fn is_deterministic(self) -> bool {
         self.0.deterministic
     }
+    /// Its value depends on the statement's start or on the session's time zone: the same for every row of one execution, another
+    /// in the next.
+    pub fn reads_statement(self) -> bool {
+        const NAMES: [&str; 12] = [
+            "now",
+            "current_timestamp",
+            "curdate",
+            "current_date",
+            "curtime",
+            "current_time",
+            "utc_date",
+            "utc_time",
+            "utc_timestamp",
+            "unix_timestamp",
+            "from_unixtime",
+            "timestamp",
+        ];
+        self.0.names.iter().any(|name| NAMES.contains(name))
+    }
     pub(crate) fn accepts(self, args: usize) -> bool {
         self.0.accepts(args)
     }

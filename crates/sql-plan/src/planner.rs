@@ -17,6 +17,10 @@ use crate::scope::Scope;
 pub trait Variables {
     /// A system variable's value by its lower case name; `None` when there is no such variable.
     fn system(&self, name: &str, global: bool) -> Option<Value>;
+    /// What is wrong with naming the variable with an explicit scope: it has no value there.
+    fn scope_error(&self, _name: &str, _global: bool) -> Option<SqlError> {
+        None
+    }
 }
 
 /// What a statement is planned against.
