@@ -4,7 +4,7 @@
   scenarios.py large_update [--repeat 3]   UPDATE of 100,000 rows of 1 KB in one transaction beside 8 threads of oltp_write_only:
                                            seconds of the COMMIT itself, the others' p99 before and during
   scenarios.py working_set                 data five times the pool, Pareto access: hit ratio; then a full scan beside it
-  scenarios.py restart [--mib 1024]        kill -9 under 64 writers with that much log since the last checkpoint: seconds to the first query
+  scenarios.py restart [--mib 1024]        kill -9 under 64 writers (and a large UPDATE) after that much log: age of the checkpoint, seconds to the first query
   scenarios.py footprint                   start of an empty server, resident memory at 64 connections, size of the program
 
 Environment: see servers.py. Prints Markdown.
@@ -104,14 +104,19 @@ def working_set(args):
 
 
 def restart(args):
-    print('| server | log since checkpoint MiB | start to first query s |\n|---|---|---|')
+    print('| server | log since checkpoint MiB (Innodb_checkpoint_age) | start to first query s |\n|---|---|---|')
     for kind in kinds(args):
         server = Server(kind, options(kind, extra=['--max-binlog-size=1G']))
         prepare(server)
+        server.sql('create table sbtest.big (id int primary key, v varchar(1100) not null)')
+        server.sql("insert into sbtest.big select id, repeat('a', 1000) from sbtest.sbtest1 where id <= 100000")
         begin = server.status('Innodb_os_log_written')
         load = sysbench(server, 'oltp_write_only', 'run', 64, seconds=args.limit)
+        # Large updates beside the 64 writers, so that the log grows as fast as the disk takes it.
+        turn = 0
         while (server.status('Innodb_os_log_written') - begin) >> 20 < args.mib and load.poll() is None:
-            time.sleep(1)
+            turn += 1
+            server.sql("update sbtest.big set v = repeat('%s', 1000)" % 'bcd'[turn % 3])
         age = server.status('Innodb_checkpoint_age') / 2**20
         server.kill()
         load.communicate()
