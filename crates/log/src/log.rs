@@ -288,9 +288,9 @@ impl Log {
     }
 
     /// The disk is full and the log lives on its reserve: new changes must be refused (rollback, commit and checkpoint
-    /// may go on) until this is false again.
+    /// may go on) until this is false again. Looks for new room itself, so that a dropped table helps at once.
     pub fn space_is_low(&self) -> bool {
-        self.space.is_low()
+        self.space.is_low() && (self.space.hold_reserve().is_err() || self.space.is_low())
     }
 
     pub fn counters(&self) -> &LogCounters {
