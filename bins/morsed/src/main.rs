@@ -2,6 +2,7 @@
 
 mod options;
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use env::{Clock, OsDisk, RealClock};
 use session::accounts::Accounts;
-use session::backend::Backend;
+use session::backend::{Backend, EngineError};
 use session::error_log::{self, Severity};
 use session::server::{self, Addresses, Server};
 use session::variables::{GlobalVariables, Setting, Var};
@@ -61,7 +62,7 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     let disk = Arc::new(OsDisk::new(&directory));
     disk.create_root().map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
     let backend = Backend::open(&variables, disk, Arc::clone(clock))
-        .map_err(|e| format!("Can't open data directory '{}': {e}", directory.display()))?;
+        .map_err(|e| format!("Can't open data directory '{}': {}", directory.display(), why(&e)))?;
     let server = Server::new(variables, Accounts::local_root(), backend, Arc::clone(clock))
         .map_err(|e| format!("The server can't start: {e}"))?;
     let running = server::start(&server, &addresses)
@@ -80,6 +81,16 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     });
     let closed = server.close().map_err(|e| format!("The shutdown was not clean: {e}"));
     outcome.and(closed)
+}
+
+/// The reason in words; a lock that is held has one of its own.
+fn why(error: &EngineError) -> String {
+    match error {
+        EngineError::Disk(e) if e.operation == "lock" && e.source.kind() == ErrorKind::WouldBlock => {
+            "another server is using it".to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Fills in what variables say of this machine and process.

@@ -95,6 +95,8 @@ pub struct Entry {
     pub id: u64,
     pub counters: Counters,
     kill: AtomicU8,
+    /// The same as a flag, for functions that take long.
+    interrupted: Arc<AtomicBool>,
     doing: AtomicU8,
     /// Microseconds on the server's clock when `doing` began.
     since: AtomicU64,
@@ -186,7 +188,12 @@ impl Entry {
             return;
         }
         self.timed_out.store(false, Ordering::Relaxed);
+        self.interrupted.store(false, Ordering::Relaxed);
         let _ = self.kill.compare_exchange(Kill::Query as u8, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    /// Set while a kill is pending.
+    pub(crate) fn interrupt_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupted)
     }
     /// Registers what a kill has to wake beside the socket.
     pub fn on_kill(&self, wake: Arc<dyn Wake>) {
@@ -209,6 +216,7 @@ impl Entry {
     /// KILL. A killed connection sees the end of its stream at its next read, also when it reads already.
     pub fn kill(&self, kill: Kill) {
         self.kill.fetch_max(kill as u8, Ordering::SeqCst);
+        self.interrupted.store(true, Ordering::Relaxed);
         for wake in guard(&self.wakes).iter() {
             wake.wake();
         }
@@ -269,6 +277,7 @@ impl Connections {
             id,
             counters: Counters::new(),
             kill: AtomicU8::new(0),
+            interrupted: Arc::default(),
             doing: AtomicU8::new(Doing::Connect as u8),
             since: AtomicU64::new(now_us),
             query_id: AtomicU64::new(0),

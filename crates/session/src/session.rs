@@ -10,7 +10,7 @@ use charset::{Charset, Collation};
 use client_error::ClientError;
 use sql_exec::Workspace;
 use sql_syntax::Arena;
-use types::{Context, SqlMode, Value};
+use types::{Context, Random, SqlMode, Value};
 use wire::{Capabilities, OkPacket, Status};
 
 use crate::connection::Incoming;
@@ -118,7 +118,7 @@ impl Session {
             fixed_now_us: None,
             last_gtid: None,
             params: Vec::new(),
-            values: Context::default(),
+            values: Context { random: Random::seeded(env::random::seed() as u32), ..Context::default() },
             workspace: Workspace::default(),
             shown: Vec::new(),
             plan_generation: 0,
@@ -213,6 +213,8 @@ impl Session {
             max_allowed_packet: s.max_allowed_packet,
             collation: s.connection,
             max_warnings: s.max_error_count as usize,
+            interrupted: Some(self.entry.interrupt_flag()),
+            random: self.values.random,
             ..Context::default()
         };
     }

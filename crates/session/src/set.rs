@@ -195,6 +195,8 @@ fn apply_session(session: &mut Session, var: Var, setting: Setting) -> Result<()
         }
         Var::LAST_INSERT_ID | Var::IDENTITY => session.last_insert_id = setting.as_u64(),
         Var::INSERT_ID => session.next_insert_id = setting.as_u64(),
+        Var::RAND_SEED1 => session.values.random.seed1 = setting.as_u64() as u32,
+        Var::RAND_SEED2 => session.values.random.seed2 = setting.as_u64() as u32,
         Var::TIMESTAMP => {
             let seconds = setting.as_f64();
             session.fixed_now_us = (seconds != 0.0).then_some((seconds * 1e6) as i64);

@@ -23,6 +23,7 @@ use crate::counters::Counter;
 use crate::diagnostics::Level;
 use crate::output::Output;
 use crate::prepared::{PreparedPlan, PreparedStatement};
+use crate::registry::Kill;
 use crate::results::StoredRows;
 use crate::scope::{Computed, PlanVariables, SHOWN, SessionScope, no_virtual_table};
 use crate::server::Server;
@@ -101,6 +102,7 @@ enum Ran {
 
 fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
     session.values.now_micros = session.now_micros();
+    session.values.seeded.clear();
     let held = session.transaction.mdl.held();
     let timeout = session.settings.exec.lock_wait_timeout;
     let locked = session.lock_tables(plan, timeout);
@@ -129,6 +131,11 @@ fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) 
         execute(session, settings, &mut warnings, |cx, params| sql_exec::run(plan, params, cx, &mut writer));
     session.take_warnings(&warnings);
     match outcome {
+        // A function that was interrupted has answered with something; the query has not.
+        Ok(outcome) if outcome.has_rows && session.entry.killed() != Kill::No => {
+            writer.take_back();
+            Err(session.statement_failed(&SqlError::Interrupted))
+        }
         Ok(outcome) => {
             let has_rows = writer.has_begun();
             let stored = writer.into_stored();

@@ -568,6 +568,20 @@ fn commits_are_numbered_when_they_are_logged() {
 }
 
 #[test]
+fn a_kill_wakes_a_sleeping_statement() {
+    let server = server();
+    let (mut killer, mut sleeper) = (Client::root(&server), Client::root(&server));
+    sleeper.command(code::QUERY, b"SELECT SLEEP(100)");
+    let entry = server.connections.get(u64::from(sleeper.greeting_id)).unwrap();
+    while !entry.is_busy() {
+        std::thread::yield_now();
+    }
+    killer.status(&format!("KILL QUERY {}", sleeper.greeting_id));
+    assert!(matches!(sleeper.reply(), Reply::Error(1317, _)));
+    assert_eq!(sleeper.rows("SELECT 1"), "1");
+}
+
+#[test]
 fn a_kill_reaches_a_lock_wait_and_frees_the_locks() {
     let server = server();
     let mut holder = with_table(&server);

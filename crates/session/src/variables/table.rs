@@ -456,8 +456,8 @@ variables! {
     QUERY_CACHE_TYPE: "query_cache_type", Both, Kind::Enum(&["OFF", "ON", "DEMAND"]), "OFF", Dynamic, Arg::Required, Inert;
     QUERY_CACHE_WLOCK_INVALIDATE: "query_cache_wlock_invalidate", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     QUERY_PREALLOC_SIZE: "query_prealloc_size", Both, uint(1024, 4294967295, 1024), "32768", Dynamic, Arg::Required, Inert;
-    RAND_SEED1: "rand_seed1", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Inert;
-    RAND_SEED2: "rand_seed2", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Inert;
+    RAND_SEED1: "rand_seed1", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Wired;
+    RAND_SEED2: "rand_seed2", Session, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::No, Wired;
     RANGE_ALLOC_BLOCK_SIZE: "range_alloc_block_size", Both, uint(4096, 4294967295, 1024), "4096", Dynamic, Arg::Required, Inert;
     READ_BINLOG_SPEED_LIMIT: "read_binlog_speed_limit", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     READ_BUFFER_SIZE: "read_buffer_size", Both, uint(8192, 2147483647, 4096), "131072", Dynamic, Arg::Required, Inert;
