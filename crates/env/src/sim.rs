@@ -7,6 +7,10 @@
 //! the length behind, with zeros. Creations, renames and removals since the last `sync_dir` of their directory are lost or
 //! kept one by one.
 //!
+//! # Many crashes of one run
+//! [`SimDisk::record_at`] keeps copies of the disk at chosen calls while a program runs on undisturbed; each copy is a disk
+//! whose power goes there. Copies share their blocks until they are written.
+//!
 //! # Invariants
 //! S1. What a successful sync covered survives every crash.
 //! S2. After a failed sync the unsynced data stays readable but will never become durable by a later sync (as on Linux).
@@ -71,6 +75,7 @@ pub struct SimDisk {
     shared: Arc<Mutex<State>>,
 }
 
+#[derive(Clone)]
 struct State {
     random: Random,
     names: Namespace,
@@ -84,6 +89,22 @@ struct State {
     capacity: u64,
     locked: bool,
     rules: Vec<Rule>,
+    recording: Recording,
+}
+
+/// Copies that are to be made, and those that have been.
+#[derive(Default)]
+struct Recording {
+    /// Next call count to copy at, and the distance to the one after.
+    next: Option<(u64, u64)>,
+    copies: Vec<(u64, SimDisk)>,
+}
+
+impl Clone for Recording {
+    /// A copy of a disk records nothing.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl SimDisk {
@@ -99,6 +120,7 @@ impl SimDisk {
             capacity: 1 << 40,
             locked: false,
             rules: Vec::new(),
+            recording: Recording::default(),
         };
         Self { shared: Arc::new(Mutex::new(state)) }
     }
@@ -121,6 +143,25 @@ impl SimDisk {
     /// Lets calls pass until [`SimDisk::calls`] is `n`; then the power is off and every call fails until [`SimDisk::crash`].
     pub fn crash_after(&self, n: u64) {
         self.state().crash_after = n;
+    }
+
+    /// A disk with the same content and history, whose crashes are decided by its own seed. Handles stay with the original.
+    pub fn fork(&self, seed: u64) -> Self {
+        let mut state = self.state().clone();
+        state.random = Random::seeded(seed);
+        Self { shared: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Keeps copies of the disk as [`SimDisk::crash_after`] would leave it to [`SimDisk::crash`]: when [`SimDisk::calls`] is
+    /// `first` and one more call comes, and again every `distance` calls.
+    pub fn record_at(&self, first: u64, distance: u64) {
+        assert!(distance > 0, "copies are apart");
+        self.state().recording.next = Some((first, distance));
+    }
+
+    /// Ends recording: the copies, each with the calls that had passed.
+    pub fn take_recorded(&self) -> Vec<(u64, Self)> {
+        std::mem::take(&mut self.state().recording).copies
     }
 
     /// Power loss and restart: decides what survived. Old handles and locks die, rules and limits are gone.
@@ -186,6 +227,13 @@ impl State {
     fn enter(&mut self, life: u64, operation: Operation, path: &str) -> io::Result<Option<Fault>> {
         if life != self.life || self.calls >= self.crash_after {
             return Err(crashed());
+        }
+        if let Some((next, distance)) = self.recording.next
+            && self.calls >= next
+        {
+            let copy = SimDisk { shared: Arc::new(Mutex::new(self.clone())) };
+            self.recording.copies.push((self.calls, copy));
+            self.recording.next = Some((next.saturating_add(distance), distance));
         }
         self.calls += 1;
         for rule in &mut self.rules {

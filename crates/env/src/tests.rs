@@ -172,6 +172,41 @@ fn a_kill_keeps_what_was_written() {
 }
 
 #[test]
+fn recorded_copies_are_what_a_power_cut_would_leave() {
+    let run = |disk: &SimDisk| {
+        let file = disk.open("f", OpenMode::Create, Caching::Buffered)?;
+        for at in 0..20 {
+            file.write_at(&[at; 700], u64::from(at) * 600)?;
+            if at % 4 == 3 {
+                file.sync_data()?;
+                disk.sync_dir("")?;
+            }
+        }
+        file.set_len(5000)
+    };
+    let disk = SimDisk::new(1);
+    disk.record_at(2, 3);
+    run(&disk).unwrap();
+    let whole = disk.content("f");
+    let copies = disk.take_recorded();
+    let calls: Vec<u64> = copies.iter().map(|(calls, _)| *calls).collect();
+    assert_eq!(calls, [2, 5, 8, 11, 14, 17, 20, 23, 26, 29]);
+    for (calls, copy) in copies {
+        for seed in 0..20 {
+            let cut = SimDisk::new(seed);
+            cut.crash_after(calls);
+            run(&cut).unwrap_err();
+            let copy = copy.fork(seed);
+            assert_eq!(copy.content("f"), cut.content("f"));
+            cut.crash();
+            copy.crash();
+            assert_eq!(copy.content("f"), cut.content("f"), "call {calls}, seed {seed}");
+        }
+    }
+    assert_eq!(disk.content("f"), whole, "the original goes on by itself");
+}
+
+#[test]
 fn rules_hit_the_chosen_calls_only() {
     let disk = SimDisk::new(6);
     let file = disk.open("data", OpenMode::Create, Caching::Buffered).unwrap();

@@ -6,6 +6,11 @@
 //!    meanwhile: what the scan hands out is durable.
 //! 3. The log is ready for new records; the facts go to the transaction system, which rolls losers back in the background.
 //!
+//! # After a kill
+//! The process before may have left writes that are not synced. What a start reads and builds on is synced first: the control
+//! file and the log's segments when they are read, data files before their copies in the doublewrite are written over and before the
+//! next checkpoint. Else a later power cut would take back what had been taken for done.
+//!
 //! # A crash during recovery
 //! The control block has not moved. The next start does the same over the pages that got written, each change at most once (D1).
 
@@ -67,6 +72,7 @@ pub(crate) fn recover(
     };
     // Everything that can be refused is refused before the log is changed.
     redo.finish(scanned.end())?;
+    pool.started();
     let recovered = analysis.finish()?;
     Ok((scanned.begin()?, recovered))
 }

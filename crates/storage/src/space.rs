@@ -5,7 +5,10 @@
 //! P2. Files grow by whole allocations that read as zeros. A page is "never written" while it is zeros or beyond the end.
 //! P3. `unsynced` is set before a write and cleared before the sync that covers it.
 //! P4. Pages at or above `written_end` were never written; below it they may have been. After opening that is the length.
-//! P5. A space that was removed stays removed: its number is never used again.
+//! P5. Until redo has ended, a file that is opened counts as unsynced: a process that was killed may have left writes that stand
+//!     in the operating system's cache alone. They are read and taken for done, so they must be durable before the copies in the
+//!     doublewrite are written over or a checkpoint moves on.
+//! P6. A space that was removed stays removed: its number is never used again.
 //!
 //! # Crashes
 //! `create` makes the name durable before it returns; the length may be lost, redo grows the file again. `remove` unlinks and
@@ -37,6 +40,8 @@ pub(crate) struct Spaces {
     open_max: usize,
     open: RwLock<HashMap<SpaceId, Arc<SpaceFile>>>,
     uses: AtomicU64,
+    /// Redo has not ended (P5).
+    starting: AtomicBool,
 }
 
 /// One open file.
@@ -58,7 +63,19 @@ impl Spaces {
             disk.create_dir(DIRECTORY)?;
             disk.sync_dir("")?;
         }
-        Ok(Self { disk, caching, open_max, open: RwLock::default(), uses: AtomicU64::new(0) })
+        Ok(Self {
+            disk,
+            caching,
+            open_max,
+            open: RwLock::default(),
+            uses: AtomicU64::new(0),
+            starting: AtomicBool::new(true),
+        })
+    }
+
+    /// Redo has ended: what the last process left unsynced has been met (P5).
+    pub(crate) fn started(&self) {
+        self.starting.store(false, Ordering::Release);
     }
 
     /// Makes the file of a new space.
@@ -119,7 +136,9 @@ impl Spaces {
             other => other?,
         };
         let pages = file.len()? / PAGE_SIZE as u64;
-        Ok(self.insert_into(&mut open, space, file, pages, pages))
+        let file = self.insert_into(&mut open, space, file, pages, pages);
+        file.unsynced.store(self.starting.load(Ordering::Acquire), Ordering::Release);
+        Ok(file)
     }
 
     fn insert(&self, space: SpaceId, file: Arc<dyn File>, pages: u64, written_end: u64) {

@@ -1,17 +1,18 @@
 //! The bytes of one simulated file: durable, current, and the changes between.
 
 use crate::Random;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a torn write keeps or loses as one.
 pub(super) const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
 
-/// Sparse bytes.
+/// Sparse bytes. A copy shares everything until one of the two is written, so copies of a whole disk cost next to nothing.
 #[derive(Default, Clone)]
 struct Bytes {
     len: u64,
-    blocks: HashMap<u64, Box<[u8; BLOCK]>>,
+    blocks: Arc<BTreeMap<u64, Arc<[u8; BLOCK]>>>,
 }
 
 impl Bytes {
@@ -26,9 +27,14 @@ impl Bytes {
     }
 
     fn write(&mut self, buf: &[u8], offset: u64) {
+        let blocks = Arc::make_mut(&mut self.blocks);
         for_blocks(offset, buf.len(), |block, inside, range| {
             let part = &buf[range];
-            let bytes = self.blocks.entry(block).or_insert_with(|| Box::new([0; BLOCK]));
+            if let Ok(whole) = <[u8; BLOCK]>::try_from(part) {
+                blocks.insert(block, Arc::new(whole));
+                return;
+            }
+            let bytes = Arc::make_mut(blocks.entry(block).or_insert_with(|| Arc::new([0; BLOCK])));
             bytes[inside..inside + part.len()].copy_from_slice(part);
         });
         if !buf.is_empty() {
@@ -38,9 +44,10 @@ impl Bytes {
 
     fn set_len(&mut self, len: u64) {
         if len < self.len {
-            self.blocks.retain(|block, _| block * (BLOCK as u64) < len);
-            if let Some(last) = self.blocks.get_mut(&(len / BLOCK as u64)) {
-                last[len as usize % BLOCK..].fill(0);
+            let blocks = Arc::make_mut(&mut self.blocks);
+            blocks.split_off(&len.div_ceil(BLOCK as u64));
+            if let Some(last) = blocks.get_mut(&(len / BLOCK as u64)) {
+                Arc::make_mut(last)[len as usize % BLOCK..].fill(0);
             }
         }
         self.len = len;
@@ -59,13 +66,14 @@ fn for_blocks(offset: u64, len: usize, mut f: impl FnMut(u64, usize, std::ops::R
     }
 }
 
+#[derive(Clone)]
 enum Change {
-    Write { offset: u64, bytes: Vec<u8> },
+    Write { offset: u64, bytes: Arc<[u8]> },
     SetLen(u64),
 }
 
 /// One file.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct FileState {
     durable: Bytes,
     current: Bytes,
@@ -83,7 +91,7 @@ impl FileState {
 
     pub(super) fn write(&mut self, buf: &[u8], offset: u64) {
         self.current.write(buf, offset);
-        self.unsynced.push(Change::Write { offset, bytes: buf.to_vec() });
+        self.unsynced.push(Change::Write { offset, bytes: buf.into() });
     }
 
     pub(super) fn set_len(&mut self, len: u64) {

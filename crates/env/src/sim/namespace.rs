@@ -13,6 +13,7 @@ pub(super) enum Node {
 
 type Names = BTreeMap<String, Node>;
 
+#[derive(Clone)]
 enum Change {
     Create { path: String, node: Node },
     Rename { from: String, to: String, node: Node },
@@ -43,7 +44,7 @@ impl Change {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Namespace {
     current: Names,
     durable: Names,

@@ -194,6 +194,11 @@ impl BufferPool {
         &self.repaired
     }
 
+    /// Redo has ended: files that are opened from now on hold no writes of the process before.
+    pub(crate) fn started(&self) {
+        self.spaces.started();
+    }
+
     /// Latches a page for reading; waits for its latch.
     #[inline]
     pub fn read(&self, id: PageId, hint: AccessHint) -> Result<PageRead<'_>, PoolError> {

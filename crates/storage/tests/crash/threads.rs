@@ -11,10 +11,11 @@ use env::{Clock, ManualClock, Random, RealClock, SimDisk};
 use storage::engine::{Engine, EngineConfig, Shutdown};
 use storage::row::{Change, Modified, WaitMode};
 use storage::table::Table;
-use storage::trx::{Isolation, TrxOptions};
+use storage::trx::{Isolation, LogOptions, TrxOptions};
 
-use crate::model::{History, Row};
+use crate::model::{History, Row, Text};
 use crate::setting;
+use crate::workload::Shape;
 use crate::world::{Outcome, World, config, encode, key_of};
 
 const THREADS: i64 = 6;
@@ -27,7 +28,8 @@ struct Turns {
 }
 
 fn row(number: i64) -> Row {
-    Row { number: Some(number), word: vec![b'w'; (number % 700) as usize], long: Vec::new() }
+    let word = Text { first: b'w', len: (number % 700) as usize };
+    Row { number: Some(number), word, long: Text::of(b"").expect("nothing is a text") }
 }
 
 fn open(sim: &SimDisk, background: bool) -> Outcome<World> {
@@ -37,7 +39,8 @@ fn open(sim: &SimDisk, background: bool) -> Outcome<World> {
         false => Arc::new(ManualClock::new(Duration::from_secs(1_800_000_000))),
     };
     let config = EngineConfig { background, ..config(1) };
-    Ok(World { engine: Engine::open(config, sim.disk(), clock)?, tables: Vec::new() })
+    let engine = Engine::open(config, sim.disk(), clock)?;
+    Ok(World { engine, tables: Vec::new(), log_options: LogOptions::default(), shape: Shape::of(1) })
 }
 
 /// One thread's life: turns until the power goes.
@@ -124,7 +127,7 @@ fn threads_lose_nothing_that_was_acknowledged() {
     for seed in first..first + rounds {
         let context = format!("SIM_SEED={seed}, threads");
         let sim = SimDisk::new(seed);
-        let mut history = History::new();
+        let mut history = History::new(&sim);
         let world = prepare(&sim, &mut history).unwrap();
         let turns = until_power_cut(&world, &sim, 20 + Random::seeded(seed).below(600));
         drop(world);

@@ -2,13 +2,35 @@
 
 use env::{Random, SimDisk};
 use log::FlushPolicy;
-use storage::row::{Change, Modified, WaitMode};
+use storage::row::{Change, Modified, ReadMode, RowBuf, Strength, WaitMode};
 use storage::trx::Trx;
 
-use crate::model::{History, Row, State, TABLES};
+use crate::model::{History, Row, State, TABLES, Text};
 use crate::world::{Outcome, World, encode, key_of};
 
-const STEPS: usize = 120;
+/// How much a workload does.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    steps: usize,
+    word_max: u64,
+    long_max: u64,
+    /// Of a pool that nearly holds everything.
+    pub(crate) frames: usize,
+}
+
+impl Shape {
+    /// Seeds below 1000 are of one, large shape; the others are of many.
+    pub(crate) fn of(seed: u64) -> Self {
+        if seed < 1000 {
+            return Self { steps: 120, word_max: 1200, long_max: 60_000, frames: 128 };
+        }
+        let mut random = Random::seeded(!seed);
+        let steps = 20 + random.below(50) as usize;
+        let word_max = [1200, 1200, 1200, 200][random.below(4) as usize];
+        Self { steps, word_max, long_max: 1 + random.below(40_000), frames: 64 }
+    }
+}
+
 /// Open transactions at most; each has the ids of its own remainder.
 const OPEN: usize = 3;
 const IDS: u64 = 60;
@@ -20,20 +42,30 @@ struct Open {
     changes: Vec<(usize, i64, Option<Row>)>,
 }
 
-/// Disk calls of the whole workload.
-pub(crate) fn calls_of(seed: u64) -> u64 {
-    let sim = SimDisk::new(seed);
-    let mut history = History::new();
-    let mut world = World::open(&sim, seed).unwrap();
-    run(&mut world, seed, &mut history).unwrap();
-    sim.calls()
+/// What a whole undisturbed run did, and the disk as it was at some of its calls.
+pub(crate) struct Run {
+    pub(crate) history: History,
+    pub(crate) disks: Vec<(u64, SimDisk)>,
+}
+
+impl Run {
+    /// Runs the workload of `seed`; keeps the disk as it is after `first` calls, and then again every `distance` calls.
+    pub(crate) fn record(seed: u64, first: u64, distance: u64) -> Self {
+        let sim = SimDisk::new(seed);
+        sim.record_at(first, distance);
+        let mut history = History::new(&sim);
+        let mut world = World::open(&sim, seed).expect("nothing is wrong with the disk");
+        let done = run(&mut world, seed, &mut history);
+        done.unwrap_or_else(|e| panic!("SIM_SEED={seed}, without a crash: {e}"));
+        Self { history, disks: sim.take_recorded() }
+    }
 }
 
 /// Makes the tables and works.
 pub(crate) fn run(world: &mut World, seed: u64, history: &mut History) -> Outcome<()> {
     world.create_tables(history)?;
     world.start(history)?;
-    run_some(world, seed, history, STEPS)
+    run_some(world, seed, history, Shape::of(seed).steps)
 }
 
 /// Works on existing tables.
@@ -97,12 +129,15 @@ fn change(
     let own = one.changes.iter().rev().find(|(t, i, _)| (*t, *i) == (at, id));
     let exists = own.map_or(committed[at].contains_key(&id), |(_, _, row)| row.is_some());
     if !exists {
-        let row = some_row(random);
+        let row = some_row(world.shape, random);
         one.trx.insert(table, &encode(table, id, &row))?;
         one.changes.push((at, id, Some(row)));
         return Ok(());
     }
-    let new = (!random.one_in(3)).then(|| some_row(random));
+    if random.one_in(10) {
+        return move_key(world, one, committed, (at, id), random);
+    }
+    let new = (!random.one_in(3)).then(|| some_row(world.shape, random));
     let body = new.as_ref().map(|row| encode(table, id, row));
     let mut decide = |_: &[u8], out: &mut Vec<u8>| match &body {
         Some(body) => {
@@ -117,11 +152,34 @@ fn change(
     Ok(())
 }
 
-fn some_row(random: &mut Random) -> Row {
-    let mut bytes = |max: u64| vec![random.below(256) as u8; random.below(max) as usize];
-    let word = bytes(1200);
+/// Gives a row another primary key, if a free one is found.
+fn move_key(
+    world: &World,
+    one: &mut Open,
+    committed: &State,
+    (at, id): (usize, i64),
+    random: &mut Random,
+) -> Outcome<()> {
+    let (table, new_id) = (&world.tables[at], (id + OPEN as i64) % IDS as i64);
+    let own = one.changes.iter().rev().find(|(t, i, _)| (*t, *i) == (at, new_id));
+    if own.map_or(committed[at].contains_key(&new_id), |(_, _, row)| row.is_some()) {
+        return Ok(());
+    }
+    let mode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::NoWait };
+    let mut row = RowBuf::new();
+    assert!(one.trx.get(table, 0, &key_of(table, id), mode, &mut row)?, "row {id} of table {at} is gone");
+    let new = some_row(world.shape, random);
+    one.trx.update(table, &row, &encode(table, new_id, &new))?;
+    one.changes.push((at, id, None));
+    one.changes.push((at, new_id, Some(new)));
+    Ok(())
+}
+
+fn some_row(shape: Shape, random: &mut Random) -> Row {
+    let mut text = |max: u64| Text::new(random.below(256) as u8, random.below(max) as usize);
+    let word = text(shape.word_max);
     // Most long values fit their page; some need a chain of overflow pages.
-    let long = if word.len().is_multiple_of(7) { bytes(60_000) } else { bytes(100) };
+    let long = if word.len.is_multiple_of(7) { text(shape.long_max) } else { text(100) };
     Row { number: (!random.one_in(5)).then(|| random.below(20) as i64), word, long }
 }
 
@@ -141,8 +199,8 @@ fn commit(world: &World, one: Open, history: &mut History, random: &mut Random) 
             return Ok(());
         }
         log.wait_commit(record.end)?;
-        if log.durable_lsn() >= record.end {
-            history.acknowledged = number;
+        if log.flush_policy() != FlushPolicy::Lazy || log.written_lsn() >= record.end {
+            history.acknowledge(number, log.durable_lsn() >= record.end);
         }
     }
     Ok(())

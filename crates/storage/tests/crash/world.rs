@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{IndexId, TableId};
+use base::{IndexId, Lsn, TableId};
 use charset::Collation;
 use env::{Clock, ManualClock, SimDisk};
 use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_row, key};
@@ -13,16 +13,25 @@ use storage::engine::{Engine, EngineConfig, EngineError};
 use storage::pool::PoolConfig;
 use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
 use storage::table::{IndexSpec, Table, TableSource, TableSpec};
-use storage::trx::{Isolation, Trx, TrxOptions};
+use storage::trx::{Isolation, LogOptions, Trx, TrxOptions};
 use types::Value;
 
-use crate::model::{History, Row, State, TABLES};
+use crate::events;
+use crate::model::{History, Row, State, TABLES, Text};
+use crate::workload::Shape;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 pub(crate) struct World {
     pub(crate) engine: Arc<Engine>,
     pub(crate) tables: Vec<Arc<Table>>,
+    pub(crate) log_options: LogOptions,
+    pub(crate) shape: Shape,
+}
+
+/// Most worlds keep their whole log, so that it can be read from its beginning; the others give segments back and use them again.
+pub(crate) fn keeps_log(seed: u64) -> bool {
+    !seed.is_multiple_of(4)
 }
 
 /// The dictionary's part for rollback and purge.
@@ -40,7 +49,7 @@ impl TableSource for Tables {
 
 pub(crate) fn config(seed: u64) -> EngineConfig {
     // Some worlds fit their pool, others live from evictions.
-    let frames = if seed.is_multiple_of(2) { 24 } else { 128 };
+    let frames = if seed.is_multiple_of(2) { 24 } else { Shape::of(seed).frames };
     let pool = PoolConfig {
         free_frame_timeout: Duration::from_millis(50),
         doublewrite: true,
@@ -64,7 +73,11 @@ impl World {
     pub(crate) fn open(sim: &SimDisk, seed: u64) -> Outcome<Self> {
         let engine = Engine::open(config(seed), sim.disk(), clock())?;
         engine.store().set_reexecute(true);
-        Ok(Self { engine, tables: Vec::new() })
+        if keeps_log(seed) {
+            engine.set_log_keeper(|| Lsn(0));
+        }
+        let log_options = LogOptions { replicate: true, full_image: seed.is_multiple_of(3) };
+        Ok(Self { engine, tables: Vec::new(), log_options, shape: Shape::of(seed) })
     }
 
     /// Makes the tables; they count once this is durable.
@@ -74,7 +87,7 @@ impl World {
             specs.push(new_table(&self.engine)?);
         }
         self.engine.log().wait_durable(self.engine.log().ready_lsn())?;
-        history.specs = specs;
+        history.created(specs);
         self.open_tables(history);
         Ok(())
     }
@@ -94,12 +107,14 @@ impl World {
         self.engine.begin(TrxOptions {
             isolation,
             lock_wait_timeout: Duration::ZERO,
+            log: self.log_options,
             ..TrxOptions::default()
         })
     }
 
-    /// Which state of the history the tables show, in every index; `None` when there are no tables yet.
-    pub(crate) fn check(&self, history: &History, context: &str) -> Option<usize> {
+    /// Which state of the history the tables show, in every index; `None` when there are no tables yet. It must not be
+    /// older than state `from`.
+    pub(crate) fn check(&self, history: &History, from: usize, context: &str) -> Option<usize> {
         if history.specs.is_empty() {
             return None;
         }
@@ -113,9 +128,22 @@ impl World {
             let shown: Vec<_> = shown.collect();
             assert!(shown.is_empty(), "{context}: table {at}, (id, by number, by id) disagree: {shown:?}");
         }
-        let from = history.acknowledged;
-        let found = history.states[from..].iter().rposition(|candidate| *candidate == state);
-        Some(found.map(|at| from + at).unwrap_or_else(|| describe(history, &state, context)))
+        let found = history.states[from..].iter().rposition(|candidate| **candidate == state);
+        Some(found.map(|at| from + at).unwrap_or_else(|| describe(history, from, &state, context)))
+    }
+
+    /// The row events that the log of `disk` holds make the newest state.
+    pub(crate) fn check_events(&self, disk: &SimDisk, history: &History, context: &str) {
+        let told = events::replay(disk, &history.specs, context);
+        for (table, (told, rows)) in told.iter().zip(history.newest()).enumerate() {
+            let ids = told.keys().chain(rows.keys());
+            let different = ids.filter(|id| told.get(id) != rows.get(id));
+            let different: Vec<_> = different.map(|id| (*id, told.get(id), rows.get(id))).collect();
+            assert!(
+                different.is_empty(),
+                "{context}: table {table}, (id, by events, row) differ: {different:?}"
+            );
+        }
     }
 
     pub(crate) fn rows(&self, table: &Arc<Table>, index: usize, context: &str) -> BTreeMap<i64, Row> {
@@ -154,8 +182,8 @@ impl World {
 }
 
 /// Says where the tables differ from the closest states.
-fn describe(history: &History, state: &State, context: &str) -> usize {
-    let earlier = history.states.iter().position(|candidate| candidate == state);
+fn describe(history: &History, from: usize, state: &State, context: &str) -> usize {
+    let earlier = history.states.iter().position(|candidate| **candidate == *state);
     let newest = history.newest();
     let mut differences = Vec::new();
     for table in 0..TABLES {
@@ -166,8 +194,7 @@ fn describe(history: &History, state: &State, context: &str) -> usize {
     differences.sort_unstable();
     differences.dedup();
     panic!(
-        "{context}: the rows are those of no state from {} to {} (an earlier one: {earlier:?}); against the newest differ {:?}",
-        history.acknowledged,
+        "{context}: the rows are those of no state from {from} to {} (an earlier one: {earlier:?}); against the newest differ {:?}",
         history.states.len() - 1,
         differences
     )
@@ -201,9 +228,9 @@ fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
 
 pub(crate) fn encode(table: &Table, id: i64, row: &Row) -> Vec<u8> {
     let number = row.number.map_or(Value::Null, Value::Int);
-    let bytes = |bytes: &[u8]| Value::str(bytes, Collation::BINARY);
+    let bytes = |text: Text| Value::str(&text.bytes(), Collation::BINARY);
     let mut out = Vec::new();
-    let values = [Value::Int(id), number, bytes(&row.word), bytes(&row.long)];
+    let values = [Value::Int(id), number, bytes(row.word), bytes(row.long)];
     encode_row(&table.spec().layout, &values, &mut out).expect("the row fits its columns");
     out
 }
@@ -217,11 +244,15 @@ pub(crate) fn key_of(table: &Table, id: i64) -> Vec<u8> {
 }
 
 fn decode(table: &Table, row: &RowBuf) -> (i64, Row) {
+    decode_body(&table.spec().layout, &row.body)
+}
+
+pub(crate) fn decode_body(layout: &RowLayout, body: &[u8]) -> (i64, Row) {
     let mut values = Vec::new();
-    let view = RowView::new(&table.spec().layout, &row.body).expect("a whole row");
+    let view = RowView::new(layout, body).expect("a whole row");
     view.values(&mut values).expect("whole values");
-    let bytes = |value: &Value| match value {
-        Value::Str(text) => text.bytes().to_vec(),
+    let text = |value: &Value| match value {
+        Value::Str(text) => Text::of(text.bytes()).expect("bytes as they were written"),
         other => panic!("not a string: {other:?}"),
     };
     let number = match values[1] {
@@ -229,5 +260,5 @@ fn decode(table: &Table, row: &RowBuf) -> (i64, Row) {
         _ => None,
     };
     let Value::Int(id) = values[0] else { panic!("id {:?}", values[0]) };
-    (id, Row { number, word: bytes(&values[2]), long: bytes(&values[3]) })
+    (id, Row { number, word: text(&values[2]), long: text(&values[3]) })
 }

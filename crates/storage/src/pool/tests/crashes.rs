@@ -32,6 +32,30 @@ fn torn_pages_are_repaired_from_the_doublewrite() {
 }
 
 #[test]
+fn what_a_killed_process_had_written_is_synced_by_the_next() {
+    for doublewrite in [true, false] {
+        for seed in 0..20 {
+            let rig = Rig::new(seed, PoolConfig { doublewrite, ..config(64) });
+            for no in 0..20 {
+                rig.make(no, 1);
+            }
+            rig.pool.flush_all().unwrap();
+            for no in 0..20 {
+                rig.set(no, 2);
+            }
+            rig.pool.flush_some(Lsn::MAX, usize::MAX).unwrap();
+            let rig = rig.kill();
+            // Recovery reads the pages and finds nothing to redo; a checkpoint begins with the sync.
+            (0..20).for_each(|no| assert_eq!(rig.value(no), 2));
+            rig.pool.sync_files().unwrap();
+            let rig = rig.crash();
+            assert!(rig.pool.repaired().is_empty());
+            (0..20).for_each(|no| assert_eq!(rig.value(no), 2));
+        }
+    }
+}
+
+#[test]
 fn the_doublewrite_is_what_saves_torn_pages() {
     let mut torn = 0;
     for seed in 0..20 {

@@ -84,6 +84,14 @@ impl Rig {
         Self::on(self.sim, config).unwrap()
     }
 
+    /// The process ends; what it had written stays in the operating system's cache.
+    fn kill(self) -> Self {
+        let config = self.pool.config().clone();
+        drop(self.pool);
+        self.sim.kill();
+        Self::on(self.sim, config).unwrap()
+    }
+
     fn make(&self, no: u32, value: u64) -> Lsn {
         let page = self.pool.create(id(no)).unwrap();
         self.change(page, value)
