@@ -15,7 +15,7 @@ use storage::row::RowError;
 use storage::trx::Trx;
 
 use crate::output::Output;
-use crate::scope::{PlanVariables, no_virtual_table};
+use crate::scope::PlanVariables;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::variables::Var;
@@ -113,7 +113,7 @@ pub(crate) fn with_context<R>(
         session: &mut scope,
         workspace: parts.workspace,
         variables: &variables,
-        virtual_table: &no_virtual_table,
+        virtual_table: &crate::information_schema::table,
         settings,
         database: &database,
         user: &account,

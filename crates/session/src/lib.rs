@@ -21,6 +21,7 @@ mod ddl;
 mod diagnostics;
 pub mod error_log;
 mod handshake;
+mod information_schema;
 mod named;
 mod output;
 mod prepared;

@@ -8,7 +8,6 @@ use sql_exec::SessionState;
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::expr::SessionValue;
-use sql_plan::plan::VirtualTable;
 use types::Value;
 
 use crate::registry::{Entry, Kill};
@@ -163,7 +162,8 @@ impl SessionState for SessionScope<'_> {
         if table == SHOWN {
             return Ok(self.shown.to_vec());
         }
-        Err(SqlError::not_supported(format!("information_schema.{table}")))
+        crate::information_schema::rows(self.server, table)
+            .ok_or_else(|| SqlError::not_supported(format!("information_schema.{table}")))
     }
     fn interrupted(&self) -> bool {
         self.entry.killed() != Kill::No
@@ -197,8 +197,4 @@ impl Variables for PlanVariables<'_> {
     fn system(&self, name: &str, global: bool) -> Option<Value> {
         system_value(self.server, self.variables, &self.computed, name, global)
     }
-}
-
-pub(crate) fn no_virtual_table(_: &str, _: &str) -> Option<VirtualTable> {
-    None
 }

@@ -25,7 +25,7 @@ use crate::output::Output;
 use crate::prepared::{PreparedPlan, PreparedStatement};
 use crate::registry::Kill;
 use crate::results::StoredRows;
-use crate::scope::{Computed, PlanVariables, SHOWN, SessionScope, no_virtual_table};
+use crate::scope::{Computed, PlanVariables, SHOWN, SessionScope};
 use crate::server::Server;
 use crate::session::{Done, Session};
 use crate::show::Listing;
@@ -36,7 +36,7 @@ use crate::variables::Var;
 impl Session {
     /// Runs `body` with what the planner needs.
     fn with_planner<R>(&self, body: impl FnOnce(&PlanContext<'_>) -> R) -> R {
-        self.with_planner_over(&no_virtual_table, body)
+        self.with_planner_over(&crate::information_schema::table, body)
     }
 
     /// Same, with virtual tables.

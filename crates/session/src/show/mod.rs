@@ -20,7 +20,8 @@ use crate::session::Session;
 use crate::sql;
 use crate::statement::Reply;
 
-pub(crate) use schema::field_list;
+pub(crate) use schema::{extra_text, field_list, key_text};
+pub(crate) use server::{character_sets, collations, engines};
 
 /// A result made of values.
 #[derive(Debug)]
@@ -117,10 +118,10 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::Variables(scope) => server::variables(session, *scope),
         K::Status(scope) => server::status(session, *scope),
         K::ProcessList { full } => server::process_list(session, *full),
-        K::Engines => server::engines(),
+        K::Engines => engines(),
         K::Engine { name, what } => innodb::engine(session, *name, *what)?,
-        K::CharacterSets => server::character_sets(),
-        K::Collations => server::collations(),
+        K::CharacterSets => character_sets(),
+        K::Collations => collations(),
         K::Privileges => server::privileges(),
         K::Grants(account) => server::grants(session, account.as_ref())?,
         K::CreateUser(account) => server::create_user(session, account.as_ref())?,

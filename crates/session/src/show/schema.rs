@@ -191,7 +191,7 @@ pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> R
 }
 
 /// The `Key` column: PRI, UNI (alone in a unique index), MUL (first of an index).
-fn key_text(def: &TableDef, column: usize) -> &'static str {
+pub(crate) fn key_text(def: &TableDef, column: usize) -> &'static str {
     let leads = |i: &&catalog::IndexDef| i.parts.first().is_some_and(|p| p.column == column);
     if def.has_primary_key() && def.indexes[0].parts.iter().any(|p| p.column == column) {
         return "PRI";
@@ -210,7 +210,7 @@ fn default_text(column: &ColumnDef) -> Value {
     }
 }
 
-fn extra_text(column: &ColumnDef) -> String {
+pub(crate) fn extra_text(column: &ColumnDef) -> String {
     let mut parts = Vec::new();
     if column.auto_increment {
         parts.push("auto_increment");

@@ -87,7 +87,7 @@ pub(super) fn process_list(session: &Session, full: bool) -> Listing {
     list
 }
 
-pub(super) fn engines() -> Listing {
+pub(crate) fn engines() -> Listing {
     let mut list = Listing::new(vec![
         text("Engine", 64),
         text("Support", 8),
@@ -117,7 +117,7 @@ pub(super) fn plugins() -> Listing {
     list
 }
 
-pub(super) fn character_sets() -> Listing {
+pub(crate) fn character_sets() -> Listing {
     let mut list = Listing::new(vec![
         text("Charset", 32),
         text("Description", 60),
@@ -141,7 +141,7 @@ pub(super) fn character_sets() -> Listing {
     list.sorted()
 }
 
-pub(super) fn collations() -> Listing {
+pub(crate) fn collations() -> Listing {
     let mut list = Listing::new(vec![
         text("Collation", 64),
         nullable("Charset", 32),

@@ -8,7 +8,9 @@ use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::plan::{Plan, PlanKind};
 use sql_syntax::ast;
-use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
+use storage::row::{
+    BulkLoad, Direction, KeyRange, LoadError, ReadMode, RowBuf, RowError, Strength, WaitMode,
+};
 use types::Value;
 
 use super::{DdlContext, storage_error};
@@ -60,7 +62,8 @@ pub(super) enum ColumnSource {
     Value(Value),
 }
 
-/// Copies every row of `old` into the table of `def`, converted to the new types; answers how many.
+/// Copies every row of `old` into the table of `def`, converted to the new types; answers how many. Rows keep their order unless the
+/// primary key changes, so the new trees are built leaf by leaf.
 pub(super) fn copy_rows(
     cx: &mut DdlContext<'_>,
     change: &mut CatalogChange,
@@ -70,6 +73,8 @@ pub(super) fn copy_rows(
     ignore: bool,
 ) -> SqlResult<u64> {
     let new = open_new(cx, def);
+    let kernel = change.trx().kernel().clone();
+    let mut load = BulkLoad::new(&kernel, &new.table);
     let mode = ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait };
     let mut scan = change.trx().scan(&old.table, 0, KeyRange::all(), Direction::Forward, mode).large();
     let (mut buf, mut body, mut values) = (RowBuf::new(), Vec::new(), Vec::new());
@@ -90,19 +95,23 @@ pub(super) fn copy_rows(
         }
         fill_auto(cx, change, &new, &mut values)?;
         row::body_of(&new.table.spec().layout, &values, &mut body)?;
-        match change.trx().insert(&new.table, &body) {
-            Ok(()) => copied += 1,
-            Err(e @ RowError::DuplicateKey { .. }) => {
-                let error = crate::errors::row_error(e, &new, Some(&body), cx.values);
-                return Err(error);
-            }
-            Err(e) => return Err(crate::errors::row_error(e, &new, None, cx.values)),
-        }
+        load.push(change.trx(), &body).map_err(|e| load_error(e, &new, cx.values))?;
+        copied += 1;
         if copied % 1024 == 0 && cx.session.interrupted() {
             return Err(SqlError::Interrupted);
         }
     }
+    load.finish().map_err(|e| load_error(e, &new, cx.values))?;
     Ok(copied)
+}
+
+fn load_error(error: LoadError, new: &TableHandle, values: &mut types::Context) -> SqlError {
+    match error {
+        LoadError::Duplicate { index, body } => {
+            crate::errors::row_error(RowError::DuplicateKey { index }, new, Some(&body), values)
+        }
+        LoadError::Row(e) => crate::errors::row_error(e, new, None, values),
+    }
 }
 
 /// NULL in a column that became NOT NULL is a truncation here, not "cannot be null".

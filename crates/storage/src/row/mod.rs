@@ -15,6 +15,7 @@
 //!   (`Trx::rollback_statement`); which of the two need not be known, because rolling back nothing is free.
 
 mod auto_increment;
+mod bulk;
 mod check;
 mod delete;
 mod estimate;
@@ -31,6 +32,7 @@ mod undo;
 mod update;
 mod version;
 
+pub use bulk::{BulkLoad, LoadError};
 pub use check::CheckReport;
 pub use keys::{clustered_key, clustered_part, secondary_key};
 pub(crate) use lock_row::LatestLocks;

@@ -422,3 +422,29 @@ fn a_check_finds_a_lost_and_a_foreign_entry() {
     let report = world.begin(Isolation::RepeatableRead).check_table(&t.0).unwrap();
     assert_eq!(report.problem_count, 3, "{:?}", report.problems);
 }
+
+/// Entries that do not fit in memory are built in several passes; a row out of order goes the ordinary way.
+#[test]
+fn a_load_sorts_entries_in_bounded_memory() {
+    let world = World::new();
+    let t = world.pairs(1, true);
+    let kernel = Arc::clone(&world.kernel);
+    let mut load = super::super::BulkLoad::new(&kernel, &t.0).sort_bytes(4096);
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    for id in 0..3000 {
+        load.push(&mut trx, &t.body(id, id * 7919 % 1000)).unwrap();
+    }
+    load.push(&mut trx, &t.body(-1, 5)).unwrap();
+    load.finish().unwrap();
+    assert!(t.delete(&mut trx, 17).unwrap());
+    world.commit(trx);
+    world.check(&t.0);
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    let seven = KeyRange::prefix(&key_of(&t.0, 1, &[Value::Int(5)]));
+    let mut scan = trx.scan(&t.0, 1, seven, Direction::Forward, ReadMode::Consistent);
+    let (mut row, mut count) = (RowBuf::new(), 0);
+    while scan.next(&mut trx, &mut row).unwrap() {
+        count += 1;
+    }
+    assert_eq!(count, 4);
+}

@@ -1,0 +1,434 @@
+//! information_schema: what the catalog knows, as tables with MariaDB's columns.
+//!
+//! Rows are made from the catalog's snapshot when a statement reads a table; conditions are checked on them as on any row. Names of
+//! these tables compare without case.
+
+use std::sync::Arc;
+
+use catalog::{ColumnDef, DefaultValue, IndexDef, TableDef, TableHandle};
+use charset::Collation;
+use row_format::{ColumnType, IntSize};
+use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
+use sql_plan::plan::VirtualTable;
+use types::{Context, Value};
+
+use crate::server::Server;
+use crate::show::{extra_text, key_text};
+
+/// Types of the columns.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text(u32),
+    LongText,
+    Number,
+    DateTime,
+}
+use Kind::{DateTime, LongText, Number, Text};
+
+type Columns = &'static [(&'static str, Kind)];
+type Rows = Vec<Vec<Value>>;
+
+const TABLES: Columns = &[
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("TABLE_TYPE", Text(64)),
+    ("ENGINE", Text(64)),
+    ("VERSION", Number),
+    ("ROW_FORMAT", Text(10)),
+    ("TABLE_ROWS", Number),
+    ("AVG_ROW_LENGTH", Number),
+    ("DATA_LENGTH", Number),
+    ("MAX_DATA_LENGTH", Number),
+    ("INDEX_LENGTH", Number),
+    ("DATA_FREE", Number),
+    ("AUTO_INCREMENT", Number),
+    ("CREATE_TIME", DateTime),
+    ("UPDATE_TIME", DateTime),
+    ("CHECK_TIME", DateTime),
+    ("TABLE_COLLATION", Text(64)),
+    ("CHECKSUM", Number),
+    ("CREATE_OPTIONS", Text(2048)),
+    ("TABLE_COMMENT", Text(2048)),
+    ("MAX_INDEX_LENGTH", Number),
+    ("TEMPORARY", Text(1)),
+];
+const COLUMNS: Columns = &[
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("COLUMN_NAME", Text(64)),
+    ("ORDINAL_POSITION", Number),
+    ("COLUMN_DEFAULT", LongText),
+    ("IS_NULLABLE", Text(3)),
+    ("DATA_TYPE", Text(64)),
+    ("CHARACTER_MAXIMUM_LENGTH", Number),
+    ("CHARACTER_OCTET_LENGTH", Number),
+    ("NUMERIC_PRECISION", Number),
+    ("NUMERIC_SCALE", Number),
+    ("DATETIME_PRECISION", Number),
+    ("CHARACTER_SET_NAME", Text(32)),
+    ("COLLATION_NAME", Text(64)),
+    ("COLUMN_TYPE", LongText),
+    ("COLUMN_KEY", Text(3)),
+    ("EXTRA", Text(80)),
+    ("PRIVILEGES", Text(80)),
+    ("COLUMN_COMMENT", Text(1024)),
+    ("IS_GENERATED", Text(6)),
+    ("GENERATION_EXPRESSION", LongText),
+    ("IS_SYSTEM_TIME_PERIOD_START", Text(3)),
+    ("IS_SYSTEM_TIME_PERIOD_END", Text(3)),
+];
+const SCHEMATA: Columns = &[
+    ("CATALOG_NAME", Text(512)),
+    ("SCHEMA_NAME", Text(64)),
+    ("DEFAULT_CHARACTER_SET_NAME", Text(32)),
+    ("DEFAULT_COLLATION_NAME", Text(64)),
+    ("SQL_PATH", Text(512)),
+    ("SCHEMA_COMMENT", Text(1024)),
+];
+const STATISTICS: Columns = &[
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("NON_UNIQUE", Number),
+    ("INDEX_SCHEMA", Text(64)),
+    ("INDEX_NAME", Text(64)),
+    ("SEQ_IN_INDEX", Number),
+    ("COLUMN_NAME", Text(64)),
+    ("COLLATION", Text(1)),
+    ("CARDINALITY", Number),
+    ("SUB_PART", Number),
+    ("PACKED", Text(10)),
+    ("NULLABLE", Text(3)),
+    ("INDEX_TYPE", Text(16)),
+    ("COMMENT", Text(16)),
+    ("INDEX_COMMENT", Text(1024)),
+    ("IGNORED", Text(3)),
+];
+const KEY_COLUMN_USAGE: Columns = &[
+    ("CONSTRAINT_CATALOG", Text(512)),
+    ("CONSTRAINT_SCHEMA", Text(64)),
+    ("CONSTRAINT_NAME", Text(64)),
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("COLUMN_NAME", Text(64)),
+    ("ORDINAL_POSITION", Number),
+    ("POSITION_IN_UNIQUE_CONSTRAINT", Number),
+    ("REFERENCED_TABLE_SCHEMA", Text(64)),
+    ("REFERENCED_TABLE_NAME", Text(64)),
+    ("REFERENCED_COLUMN_NAME", Text(64)),
+];
+const TABLE_CONSTRAINTS: Columns = &[
+    ("CONSTRAINT_CATALOG", Text(512)),
+    ("CONSTRAINT_SCHEMA", Text(64)),
+    ("CONSTRAINT_NAME", Text(64)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("CONSTRAINT_TYPE", Text(64)),
+];
+const ENGINES: Columns = &[
+    ("ENGINE", Text(64)),
+    ("SUPPORT", Text(8)),
+    ("COMMENT", Text(160)),
+    ("TRANSACTIONS", Text(3)),
+    ("XA", Text(3)),
+    ("SAVEPOINTS", Text(3)),
+];
+const CHARACTER_SETS: Columns = &[
+    ("CHARACTER_SET_NAME", Text(32)),
+    ("DEFAULT_COLLATE_NAME", Text(64)),
+    ("DESCRIPTION", Text(60)),
+    ("MAXLEN", Number),
+];
+const COLLATIONS: Columns = &[
+    ("COLLATION_NAME", Text(64)),
+    ("CHARACTER_SET_NAME", Text(32)),
+    ("ID", Number),
+    ("IS_DEFAULT", Text(3)),
+    ("IS_COMPILED", Text(3)),
+    ("SORTLEN", Number),
+    ("COMMENT", Text(80)),
+];
+
+const ALL: &[(&str, Columns)] = &[
+    ("CHARACTER_SETS", CHARACTER_SETS),
+    ("COLLATIONS", COLLATIONS),
+    ("COLUMNS", COLUMNS),
+    ("ENGINES", ENGINES),
+    ("KEY_COLUMN_USAGE", KEY_COLUMN_USAGE),
+    ("SCHEMATA", SCHEMATA),
+    ("STATISTICS", STATISTICS),
+    ("TABLES", TABLES),
+    ("TABLE_CONSTRAINTS", TABLE_CONSTRAINTS),
+];
+
+/// The table of that name, for the planner.
+pub(crate) fn table(schema: &str, name: &str) -> Option<VirtualTable> {
+    if !schema.eq_ignore_ascii_case("information_schema") {
+        return None;
+    }
+    let (name, columns) = ALL.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+    let columns: Vec<ColumnMeta> = columns.iter().map(|(name, kind)| meta(name, *kind)).collect();
+    Some(VirtualTable { name, columns: Arc::from(columns) })
+}
+
+fn meta(name: &str, kind: Kind) -> ColumnMeta {
+    let base = ColumnMeta::text(name, 1).ty;
+    match kind {
+        Text(length) => ColumnMeta::text(name, length),
+        LongText => ColumnMeta::plain(name, ExprType { field: FieldType::Blob, length: u32::MAX, ..base }),
+        Number => ColumnMeta::plain(name, ExprType::bigint()),
+        DateTime => ColumnMeta::plain(
+            name,
+            ExprType { field: FieldType::DateTime, length: 19, decimals: 0, ..ExprType::null() },
+        ),
+    }
+}
+
+/// All rows of a table; `None` when there is no such table.
+pub(crate) fn rows(server: &Server, table: &str) -> Option<Rows> {
+    Some(match table {
+        "TABLES" => each_table(server, |t, out| out.push(table_row(server, t))),
+        "COLUMNS" => each_table(server, |t, out| {
+            out.extend((0..t.def.columns.len()).map(|i| column_row(&t.def, i)));
+        }),
+        "STATISTICS" => each_table(server, statistics_rows),
+        "KEY_COLUMN_USAGE" => each_table(server, |t, out| {
+            unique(&t.def).for_each(|i| out.extend((0..i.parts.len()).map(|at| usage_row(&t.def, i, at))));
+        }),
+        "TABLE_CONSTRAINTS" => each_table(server, |t, out| {
+            out.extend(unique(&t.def).map(|i| {
+                let kind = if i.name == catalog::PRIMARY { "PRIMARY KEY" } else { "UNIQUE" };
+                let schema = &t.def.schema;
+                vec![s("def"), s(schema), s(&i.name), s(schema), s(&t.def.name), s(kind)]
+            }));
+        }),
+        "SCHEMATA" => schemata(server),
+        "ENGINES" => crate::show::engines().rows,
+        "CHARACTER_SETS" => crate::show::character_sets()
+            .rows
+            .into_iter()
+            .map(|mut row| {
+                row.swap(1, 2);
+                row
+            })
+            .collect(),
+        "COLLATIONS" => crate::show::collations()
+            .rows
+            .into_iter()
+            .map(|mut row| {
+                row.push(s(""));
+                row
+            })
+            .collect(),
+        _ => return None,
+    })
+}
+
+fn s(text: &str) -> Value {
+    Value::utf8(text)
+}
+
+fn number(n: u64) -> Value {
+    Value::Int(n as i64)
+}
+
+fn each_table(server: &Server, mut each: impl FnMut(&Arc<TableHandle>, &mut Rows)) -> Rows {
+    let mut out = Vec::new();
+    let snapshot = server.catalog();
+    snapshot.databases.values().flat_map(|d| d.tables.values()).for_each(|t| each(t, &mut out));
+    out
+}
+
+fn schemata(server: &Server) -> Rows {
+    let row = |name: &str, collation: Collation, comment: &str| {
+        let charset = s(collation.charset().name());
+        vec![s("def"), s(name), charset, s(collation.name()), Value::Null, s(comment)]
+    };
+    let mut out = vec![row("information_schema", Collation::UTF8MB3_GENERAL_CI, "")];
+    let snapshot = server.catalog();
+    out.extend(snapshot.databases.values().map(|d| row(&d.def.name, d.def.collation, &d.def.comment)));
+    out
+}
+
+fn table_row(server: &Server, handle: &Arc<TableHandle>) -> Vec<Value> {
+    let def = &handle.def;
+    let rows = handle.row_estimate();
+    let bytes = server.table_bytes(handle);
+    let average = rows.filter(|r| *r > 0).map_or(0, |r| bytes / r);
+    let moment = types::Timestamp { seconds: def.created, micros: 0, fsp: 0 };
+    let created =
+        Value::Timestamp(moment).to_datetime(&mut Context::default()).map_or(Value::Null, Value::DateTime);
+    vec![
+        s("def"),
+        s(&def.schema),
+        s(&def.name),
+        s("BASE TABLE"),
+        s("InnoDB"),
+        number(10),
+        s("Dynamic"),
+        rows.map_or(Value::Null, number),
+        number(average),
+        number(bytes),
+        number(0),
+        number(0),
+        number(0),
+        server.auto_increment(handle).map_or(Value::Null, number),
+        created,
+        Value::Null,
+        Value::Null,
+        s(def.collation.name()),
+        Value::Null,
+        s(&def.options),
+        s(&def.comment),
+        number(0),
+        s("N"),
+    ]
+}
+
+fn unique(def: &TableDef) -> impl Iterator<Item = &IndexDef> {
+    def.indexes.iter().filter(|i| i.unique && !i.parts.is_empty())
+}
+
+fn usage_row(def: &TableDef, index: &IndexDef, at: usize) -> Vec<Value> {
+    let column = &def.columns[index.parts[at].column].name;
+    let mut row = vec![
+        s("def"),
+        s(&def.schema),
+        s(&index.name),
+        s("def"),
+        s(&def.schema),
+        s(&def.name),
+        s(column),
+        number(at as u64 + 1),
+    ];
+    row.resize(KEY_COLUMN_USAGE.len(), Value::Null);
+    row
+}
+
+fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
+    let def = &handle.def;
+    for index in def.indexes.iter().filter(|i| !i.parts.is_empty()) {
+        for (i, part) in index.parts.iter().enumerate() {
+            let column = &def.columns[part.column];
+            out.push(vec![
+                s("def"),
+                s(&def.schema),
+                s(&def.name),
+                Value::Int(i64::from(!index.unique)),
+                s(&def.schema),
+                s(&index.name),
+                number(i as u64 + 1),
+                s(&column.name),
+                s(if part.descending { "D" } else { "A" }),
+                handle.row_estimate().map_or(Value::Null, number),
+                part.prefix.map_or(Value::Null, |chars| number(u64::from(chars))),
+                Value::Null,
+                s(if column.nullable { "YES" } else { "" }),
+                s("BTREE"),
+                s(""),
+                s(&index.comment),
+                s("NO"),
+            ]);
+        }
+    }
+}
+
+fn column_row(def: &TableDef, at: usize) -> Vec<Value> {
+    let column = &def.columns[at];
+    let text = column.type_text();
+    let data_type = text.split(['(', ' ']).next().unwrap_or(&text).to_owned();
+    let size = sizes(column);
+    let some = |n: Option<u64>| n.map_or(Value::Null, number);
+    let collation = column.ty.collation().filter(|c| !c.is_binary());
+    vec![
+        s("def"),
+        s(&def.schema),
+        s(&def.name),
+        s(&column.name),
+        number(at as u64 + 1),
+        default_value(column),
+        s(if column.nullable { "YES" } else { "NO" }),
+        s(&data_type),
+        some(size.chars),
+        some(size.octets),
+        some(size.precision),
+        some(size.scale),
+        some(size.fsp),
+        collation.map_or(Value::Null, |c| s(c.charset().name())),
+        collation.map_or(Value::Null, |c| s(c.name())),
+        s(&text),
+        s(key_text(def, at)),
+        s(&extra_text(column)),
+        s("select,insert,update,references"),
+        s(&column.comment),
+        s("NEVER"),
+        Value::Null,
+        s("NO"),
+        s("NO"),
+    ]
+}
+
+/// A default as an expression: texts and times in quotes.
+fn default_value(column: &ColumnDef) -> Value {
+    match &column.default {
+        DefaultValue::Literal(v) => {
+            let text = crate::text::to_string(&v.0);
+            let plain = matches!(v.0, Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_));
+            if plain { s(&text) } else { s(&format!("'{}'", text.replace('\'', "''"))) }
+        }
+        DefaultValue::CurrentTimestamp => s("current_timestamp()"),
+        DefaultValue::None | DefaultValue::Null if column.nullable => s("NULL"),
+        DefaultValue::None | DefaultValue::Null => Value::Null,
+    }
+}
+
+/// The numbers that describe a column's type.
+#[derive(Default)]
+struct Sizes {
+    chars: Option<u64>,
+    octets: Option<u64>,
+    precision: Option<u64>,
+    scale: Option<u64>,
+    fsp: Option<u64>,
+}
+
+fn sizes(column: &ColumnDef) -> Sizes {
+    let none = Sizes::default();
+    match &column.ty {
+        ColumnType::Int { size, unsigned } => {
+            let digits = match size {
+                IntSize::Tiny => 3,
+                IntSize::Small => 5,
+                IntSize::Medium => 7,
+                IntSize::Int => 10,
+                IntSize::Big => 19 + u64::from(*unsigned),
+            };
+            Sizes { precision: Some(digits), scale: Some(0), ..none }
+        }
+        ColumnType::Float { .. } | ColumnType::Double { .. } => {
+            let natural = if matches!(column.ty, ColumnType::Float { .. }) { 12 } else { 22 };
+            let precision = Some(column.width.map_or(natural, u64::from));
+            Sizes { precision, scale: column.decimals.map(u64::from), ..none }
+        }
+        ColumnType::Decimal { precision, scale, .. } => {
+            Sizes { precision: Some(u64::from(*precision)), scale: Some(u64::from(*scale)), ..none }
+        }
+        ColumnType::Bit { bits } => Sizes { precision: Some(u64::from(*bits)), ..none },
+        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
+            Sizes { fsp: Some(u64::from(*fsp)), ..none }
+        }
+        ColumnType::Char { max_bytes, collation } | ColumnType::VarChar { max_bytes, collation } => {
+            let octets = u64::from(*max_bytes);
+            let chars = octets / (collation.charset().max_len() as u64).max(1);
+            Sizes { chars: Some(chars), octets: Some(octets), ..none }
+        }
+        ColumnType::Blob { length_bytes, .. } => {
+            let octets = Some((1u64 << (8 * u32::from(*length_bytes))) - 1);
+            Sizes { chars: octets, octets, ..none }
+        }
+        ColumnType::Date | ColumnType::Year | ColumnType::Enum { .. } | ColumnType::Set { .. } => none,
+    }
+}
