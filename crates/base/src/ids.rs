@@ -31,6 +31,8 @@ id!(/// One index of one table, never reused.
 impl Lsn {
     pub const NONE: Self = Self(0);
     pub const MAX: Self = Self(u64::MAX);
+    /// The last position that a file may name: decoders refuse later ones, so that the sum of a position and a size cannot overflow.
+    pub const LAST: Self = Self(u64::MAX >> 1);
     pub fn is_none(self) -> bool {
         self.0 == 0
     }

@@ -104,6 +104,9 @@ impl FrameHeader {
                 format_args!("{stored:#010x}"),
             ));
         }
+        if header.start_lsn > Lsn::LAST {
+            return Err(corruption("start LSN", format_args!("at most {}", Lsn::LAST), header.start_lsn));
+        }
         Ok(header)
     }
 
@@ -171,6 +174,14 @@ mod tests {
             payload[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(header.verify(START, &payload).unwrap_err().field, "chained CRC");
         }
+    }
+
+    #[test]
+    fn a_frame_beyond_the_last_lsn_is_refused() {
+        let start = FrameStart { lsn: Lsn(u64::MAX - 8), ..START };
+        let header =
+            FrameHeader { payload_len: 9, start_lsn: start.lsn, durable_lsn: start.lsn, chained_crc: 0 };
+        assert_eq!(FrameHeader::decode(&header.encode()).unwrap_err().field, "start LSN");
     }
 
     #[test]

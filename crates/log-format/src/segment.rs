@@ -80,6 +80,9 @@ impl SegmentHeader {
         if version != FORMAT_VERSION {
             return Err(corruption("format version", FORMAT_VERSION, version));
         }
+        if header.start_lsn > Lsn::LAST {
+            return Err(corruption("start LSN", format_args!("at most {}", Lsn::LAST), header.start_lsn));
+        }
         Ok((header, stored))
     }
 }
@@ -125,6 +128,12 @@ mod tests {
         assert_eq!(bytes[..60], golden[..]);
         assert_eq!(header_crc(&bytes), crc32c(&golden));
         assert_eq!(SegmentHeader::decode(&bytes), Ok((header(), header_crc(&bytes))));
+    }
+
+    #[test]
+    fn a_segment_beyond_the_last_lsn_is_refused() {
+        let bytes = SegmentHeader { start_lsn: Lsn(u64::MAX), ..header() }.encode();
+        assert_eq!(SegmentHeader::decode(&bytes).unwrap_err().field, "start LSN");
     }
 
     #[test]

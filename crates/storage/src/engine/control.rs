@@ -138,6 +138,18 @@ impl ControlBlock {
         let lsn = Lsn(r.u64("scan start LSN")?);
         let scan_start = FrameStart { lsn, previous_crc: r.u32("scan start CRC")? };
         let (durable, redo_start) = (Lsn(r.u64("durable LSN")?), Lsn(r.u64("redo start LSN")?));
+        if sequence == u64::MAX {
+            return Err(Corruption::new("", "sequence", format_args!("below {}", u64::MAX), sequence));
+        }
+        let named = [
+            ("checkpoint LSN", checkpoint),
+            ("scan start LSN", lsn),
+            ("durable LSN", durable),
+            ("redo start LSN", redo_start),
+        ];
+        if let Some((field, found)) = named.into_iter().find(|(_, lsn)| *lsn > Lsn::LAST) {
+            return Err(Corruption::new("", field, format_args!("at most {}", Lsn::LAST), found));
+        }
         Ok(Self { sequence, server_uuid, checkpoint, scan_start, redo_start, durable, clean })
     }
 }
@@ -294,6 +306,22 @@ mod tests {
         sim.flip_bit(PATH, 8 * (4096 + 45));
         let Err(ControlError::Corrupt(found)) = ControlFile::open(&sim) else { panic!("must be refused") };
         assert_eq!(found.field, "CRC");
+    }
+
+    #[test]
+    fn numbers_that_nothing_can_follow_are_refused() {
+        let beyond = Lsn(u64::MAX);
+        for (block, field) in [
+            (ControlBlock { sequence: u64::MAX, ..block() }, "sequence"),
+            (ControlBlock { checkpoint: beyond, ..block() }, "checkpoint LSN"),
+            (ControlBlock { durable: beyond, ..block() }, "durable LSN"),
+            (ControlBlock { redo_start: beyond, ..block() }, "redo start LSN"),
+        ] {
+            let Err(ControlError::Corrupt(found)) = ControlBlock::decode(&block.encode()) else {
+                panic!("{field} must be refused")
+            };
+            assert_eq!(found.field, field);
+        }
     }
 
     #[test]
