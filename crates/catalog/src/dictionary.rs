@@ -7,6 +7,11 @@
 //! ```
 //! A database has an empty `name`. `definition` is `codec`'s.
 //!
+//! # Locks
+//! A row is inserted first and looked for only when it is there already. Looking for a new name first would lock the gap that it
+//! belongs in, and two statements that make tables of neighbouring names would wait for each other's gaps: a deadlock that no user
+//! can understand. Who may change a name is decided before, by its metadata lock.
+//!
 //! # A crash
 //! Rows of a DDL statement commit together or not at all. Spaces whose rows did not commit, or whose rows were removed, are
 //! found by their absence here and removed at the next start.
@@ -110,10 +115,14 @@ fn put(
     let mut body = Vec::new();
     encode_row(&table.spec().layout, &values, &mut body)
         .map_err(|e| RowError::Storage(format!("dictionary row: {}", e.found)))?;
-    let found = find(table, trx, kind, schema, name)?;
-    match found {
-        Some(row) => trx.update(table, &row, &body),
-        None => trx.insert(table, &body),
+    match trx.insert_or_lock(table, &body, Strength::Exclusive) {
+        Err(RowError::DuplicateKey { .. }) => match find(table, trx, kind, schema, name)? {
+            Some(row) => trx.update(table, &row, &body),
+            None => {
+                Err(RowError::Storage(format!("the dictionary lost the locked row of '{schema}.{name}'")))
+            }
+        },
+        other => other,
     }
 }
 

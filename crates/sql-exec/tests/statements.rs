@@ -2,6 +2,8 @@
 
 mod harness;
 
+use catalog::DatabaseDef;
+use charset::Collation;
 use harness::{Server, TextSink};
 use sql_plan::error::SqlError;
 use sql_plan::plan::Plan;
@@ -234,4 +236,23 @@ fn tables_are_rebuilt_in_bulk() {
         ["2000\t1000500"]
     );
     assert_eq!(answer(&mut server, "CHECK TABLE b"), ["t.b\tcheck\tstatus\tOK"]);
+}
+
+#[test]
+fn new_names_side_by_side_do_not_wait_for_each_other() {
+    let server = Server::new();
+    let database = |name: &str| DatabaseDef {
+        name: name.to_owned(),
+        collation: Collation::UTF8MB4_UCA1400_AI_CI,
+        comment: String::new(),
+    };
+    let (mut first, mut second) = (server.catalog.change(), server.catalog.change());
+    // Both names belong in one gap of the dictionary; a wait would end in an error, for nobody commits meanwhile.
+    first.put_database(database("a1")).unwrap();
+    second.put_database(database("a2")).unwrap();
+    first.put_database(database("a3")).unwrap();
+    second.commit().unwrap();
+    first.commit().unwrap();
+    let snapshot = server.catalog.snapshot();
+    assert!(["a1", "a2", "a3"].iter().all(|name| snapshot.databases.contains_key(*name)));
 }
