@@ -45,6 +45,11 @@ pub(crate) fn sim(args: &[&str]) -> Outcome {
     let rounds = number(args, 0, 2000)?;
     let seed = number(args, 1, 1)?;
     run(cargo(&["test", "--release", "--package", "storage", "--test", "crash", "--", "--nocapture"])
+        // Every round makes and frees whole engines: without this, most of the time goes into mapping memory.
+        .env("MALLOC_ARENA_MAX", "1")
+        .env("MALLOC_TOP_PAD_", "33554432")
+        .env("MALLOC_TRIM_THRESHOLD_", "1000000000")
+        .env("MALLOC_MMAP_THRESHOLD_", "1000000000")
         .env("SIM_ROUNDS", rounds.to_string())
         .env("SIM_SEED", seed.to_string()))
 }

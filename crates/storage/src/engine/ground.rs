@@ -95,7 +95,9 @@ fn existing(
     let last = pool.spaces()?.last().copied().unwrap_or_default();
     recovered.next.space = recovered.next.space.max(SpaceId(last.0 + 1));
     let repaired_pages = pool.repaired().len();
-    let report = StartReport { is_new: false, was_clean: block.clean, recovered, repaired_pages };
+    // Until its first checkpoint a server works behind the clean one of the shutdown before.
+    let was_clean = block.clean && recovered.records_since_checkpoint == 0;
+    let report = StartReport { is_new: false, was_clean, recovered, repaired_pages };
     Ok((log, pool, control, report))
 }
 

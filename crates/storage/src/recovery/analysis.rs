@@ -62,6 +62,8 @@ pub struct Recovered {
     pub gtids: Vec<Gtid>,
     pub extension: Vec<u8>,
     pub records: u64,
+    /// Of these, behind the Checkpoint record that the control block names.
+    pub records_since_checkpoint: u64,
 }
 
 /// Gathers the facts, record by record.
@@ -90,6 +92,7 @@ impl Analysis {
 
     pub(crate) fn note(&mut self, lsn: Lsn, record: &Record<'_>) {
         self.out.records += 1;
+        self.out.records_since_checkpoint += u64::from(lsn > self.checkpoint);
         self.note_ids(record);
         match record {
             Record::Commit(commit) => self.commit(lsn, commit),

@@ -2,6 +2,7 @@
 
 use env::{Random, SimDisk};
 use log::FlushPolicy;
+use storage::engine::Shutdown;
 use storage::row::{Change, Modified, ReadMode, RowBuf, Strength, WaitMode};
 use storage::trx::Trx;
 
@@ -61,11 +62,15 @@ impl Run {
     }
 }
 
-/// Makes the tables and works.
+/// Makes the tables, works, and in some runs stops in order.
 pub(crate) fn run(world: &mut World, seed: u64, history: &mut History) -> Outcome<()> {
     world.create_tables(history)?;
     world.start(history)?;
-    run_some(world, seed, history, Shape::of(seed).steps)
+    run_some(world, seed, history, world.shape.steps)?;
+    if seed.is_multiple_of(5) {
+        world.engine.shutdown(Shutdown::Fast)?;
+    }
+    Ok(())
 }
 
 /// Works on existing tables.
