@@ -45,7 +45,7 @@ def kinds(args):
 
 
 def large_update(args):
-    print('| server | UPDATE s | COMMIT ms | others p99 before ms | during ms | factor |\n|---|---|---|---|---|---|')
+    print('| server | UPDATE s | COMMIT ms | others p99 before ms | during ms | factor | worst second ms |\n|---|---|---|---|---|---|---|')
     for kind in kinds(args):
         rows = []
         server = Server(kind, options(kind))
@@ -67,11 +67,11 @@ def large_update(args):
             out = load.communicate()[0]
             seconds = per_second_p99(out)
             first, last = 10, 10 + max(1, int(marks['done'] - begin + 1))
-            before, during = seconds[3:9], seconds[first:last + 1] or seconds[first:first + 1]
-            rows.append((marks['updated'] - begin, (marks['done'] - marks['updated']) * 1e3, statistics.median(before), max(during)))
+            before, during = seconds[3:9], seconds[first:last] or seconds[first:first + 1]
+            rows.append((marks['updated'] - begin, (marks['done'] - marks['updated']) * 1e3, statistics.median(before), statistics.median(during), max(during)))
         server.stop()
-        m = [statistics.median(r[i] for r in rows) for i in range(4)]
-        print('| %s | %.2f | %.1f | %.2f | %.2f | %.2f |' % (kind, *m, m[3] / m[2]), flush=True)
+        m = [statistics.median(r[i] for r in rows) for i in range(5)]
+        print('| %s | %.2f | %.1f | %.2f | %.2f | %.2f | %.2f |' % (kind, *m[:4], m[3] / m[2], m[4]), flush=True)
 
 
 def hit(server, seconds):
