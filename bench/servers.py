@@ -99,9 +99,11 @@ class Server:
     def context_switches(self):
         total = 0
         for task in os.listdir('/proc/%d/task' % self.pid):
-            for line in open('/proc/%d/task/%s/status' % (self.pid, task)):
-                if 'ctxt_switches' in line:
-                    total += int(line.split()[1])
+            try:
+                lines = open('/proc/%d/task/%s/status' % (self.pid, task)).readlines()
+            except OSError:
+                continue  # the thread has ended
+            total += sum(int(line.split()[1]) for line in lines if 'ctxt_switches' in line)
         return total
 
     def kill(self):

@@ -12,6 +12,11 @@ pub fn spawn<T: Send + 'static>(
     std::thread::Builder::new().name(name.to_owned()).stack_size(stack_size).spawn(body)
 }
 
+/// Lets other threads that are ready run first.
+pub fn give_way() {
+    std::thread::yield_now();
+}
+
 /// Threads the machine runs at once; at least 1.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
