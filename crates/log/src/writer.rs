@@ -33,6 +33,10 @@ use crate::sync::{lock, spin};
 
 const FRAME_HEADER: u64 = FRAME_HEADER_SIZE as u64;
 
+/// Log bytes between two ticks above which no zeros are written ahead. They spare a lone commit's sync the file system's journal, but
+/// they double the device's bytes; a busy log shares each sync among many commits and needs the bandwidth more.
+const ZEROING_BELOW: u64 = 2 << 20;
+
 /// Zeros kept ahead of the tail at least and at most.
 const ZERO_AHEAD: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
 
@@ -227,7 +231,7 @@ impl Log {
         if !self.space.is_low() {
             self.space.allocate(&segment, target)?;
         }
-        if segment.zeroed() >= tail + ahead / 2 {
+        if since > ZEROING_BELOW || segment.zeroed() >= tail + ahead / 2 {
             return self.prepare_next(tail);
         }
         let zeroed = segment.zero_to(target)?;
