@@ -1,17 +1,27 @@
 //! Metadata locks: a statement holds its tables' definitions still, a DDL statement waits until nobody uses the table.
 //!
 //! A lock belongs to a name, not to a table version, so that CREATE, RENAME and ALTER of the same name exclude each other.
-//! DML takes `Shared` until its transaction ends; DDL takes `Exclusive` until its own commit.
+//! DML takes `Shared` or `Write` until its transaction ends; DDL takes `Exclusive` until its own commit. LOCK TABLES and GET_LOCK
+//! hold theirs *explicitly*: no end of a transaction gives them back.
 //!
 //! # State word of a lock
-//! bit 31 `EXCLUSIVE` held | bit 30 `PENDING` (somebody waits; releasers must look) | bits 0..30 number of shared holders
+//! bit 63 `EXCLUSIVE` held | bit 62 `PENDING` (somebody waits; releasers must look) | bits 40..60 holders of `NoWrite` |
+//! bits 20..40 holders of `Write` | bits 0..20 holders of `Shared`
+//!
+//! | wants, held by another | Shared | Write | NoWrite | Exclusive |
+//! | --- | --- | --- | --- | --- |
+//! | Shared | + | + | + | - |
+//! | Write | + | + | - | - |
+//! | NoWrite | + | - | + | - |
+//! | Exclusive | - | - | - | - |
 //!
 //! # Invariants
-//! 1. `EXCLUSIVE` excludes shared holders, and the reverse.
+//! 1. The table above.
 //! 2. A thread sleeps only with `PENDING` set and after it has re-checked the word under `queue`; a releaser that sees
 //!    `PENDING` takes `queue` before it notifies. So no wake-up is lost.
-//! 3. A new shared request waits behind a waiting exclusive one; a context that holds the lock already never asks again.
-//! 4. A context's held list names a lock only while the context holds it; it changes only on its own thread.
+//! 3. A new request waits behind a waiting one that it conflicts with and that is stronger; a context that holds the lock already
+//!    in some mode does not (it could only wait for itself).
+//! 4. A context's held lists name a lock only while the context holds it; they change only on its own thread.
 //!
 //! # Locking order
 //! `Locks::graph`, then `Lock::queue`, then a context's `held`. None is held while sleeping except `queue`, by its condition variable.
@@ -20,19 +30,59 @@
 //! who closes a cycle is the victim. Metadata locks know nothing of row locks: a cycle through both ends by timeout, as in MariaDB.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use env::Clock;
 
-const EXCLUSIVE: u32 = 1 << 31;
-const PENDING: u32 = 1 << 30;
+const EXCLUSIVE: u64 = 1 << 63;
+const PENDING: u64 = 1 << 62;
+const ONE_SHARED: u64 = 1;
+const ONE_WRITE: u64 = 1 << 20;
+const ONE_NO_WRITE: u64 = 1 << 40;
+const WRITE_MASK: u64 = ((1 << 20) - 1) << 20;
+const NO_WRITE_MASK: u64 = ((1 << 20) - 1) << 40;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// In rising strength.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MdlMode {
+    /// Reads of the table.
     Shared,
+    /// Changes of the table's rows.
+    Write,
+    /// LOCK TABLES ... READ: others may read.
+    NoWrite,
     Exclusive,
+}
+
+impl MdlMode {
+    /// What is added to the word.
+    const fn unit(self) -> u64 {
+        match self {
+            Self::Shared => ONE_SHARED,
+            Self::Write => ONE_WRITE,
+            Self::NoWrite => ONE_NO_WRITE,
+            Self::Exclusive => EXCLUSIVE,
+        }
+    }
+    /// Bits that must be clear.
+    const fn obstacles(self) -> u64 {
+        match self {
+            Self::Shared => EXCLUSIVE,
+            Self::Write => EXCLUSIVE | NO_WRITE_MASK,
+            Self::NoWrite => EXCLUSIVE | WRITE_MASK,
+            Self::Exclusive => !PENDING,
+        }
+    }
+    const fn conflicts(self, other: Self) -> bool {
+        use MdlMode::{Exclusive, NoWrite, Write};
+        matches!((self, other), (Exclusive, _) | (_, Exclusive) | (Write, NoWrite) | (NoWrite, Write))
+    }
+    /// Whether who holds `self` needs no lock of mode `wanted`.
+    fn covers(self, wanted: Self) -> bool {
+        self == wanted || self == Self::Exclusive || wanted == Self::Shared
+    }
 }
 
 /// Why a metadata lock was not given.
@@ -45,16 +95,25 @@ pub enum MdlError {
     Interrupted,
 }
 
+/// Waiters by mode.
 #[derive(Debug, Default)]
 struct Queue {
-    exclusive_waiters: u32,
-    shared_waiters: u32,
+    waiters: [u32; 4],
+}
+
+impl Queue {
+    /// Whether a stronger request that `mode` conflicts with waits.
+    fn is_ahead_of(&self, mode: MdlMode) -> bool {
+        [MdlMode::NoWrite, MdlMode::Exclusive]
+            .into_iter()
+            .any(|m| m > mode && mode.conflicts(m) && self.waiters[m as usize] > 0)
+    }
 }
 
 /// The metadata lock of one schema-qualified name.
 #[derive(Debug, Default)]
 pub struct MdlLock {
-    word: AtomicU32,
+    word: AtomicU64,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -69,17 +128,10 @@ impl MdlLock {
     fn try_lock(&self, mode: MdlMode, ignore_pending: bool) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let free = match mode {
-                MdlMode::Shared => word & EXCLUSIVE == 0 && (ignore_pending || word & PENDING == 0),
-                MdlMode::Exclusive => word & !PENDING == 0 && (ignore_pending || word == 0),
-            };
-            if !free {
+            if word & mode.obstacles() != 0 || !ignore_pending && word & PENDING != 0 {
                 return false;
             }
-            let next = match mode {
-                MdlMode::Shared => word + 1,
-                MdlMode::Exclusive => word | EXCLUSIVE,
-            };
+            let next = word + mode.unit();
             match self.word.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => word = now,
@@ -88,41 +140,33 @@ impl MdlLock {
     }
 
     fn unlock(&self, mode: MdlMode) {
-        let before = match mode {
-            MdlMode::Shared => self.word.fetch_sub(1, Ordering::Release),
-            MdlMode::Exclusive => self.word.fetch_and(!EXCLUSIVE, Ordering::Release),
-        };
+        let before = self.word.fetch_sub(mode.unit(), Ordering::Release);
         if before & PENDING != 0 {
             let _queue = guard(&self.queue);
             self.changed.notify_all();
         }
     }
 
-    /// Whether the waiter may take the lock now; called under `queue`.
-    fn try_as_waiter(&self, mode: MdlMode, queue: &Queue) -> bool {
-        if mode == MdlMode::Shared && queue.exclusive_waiters > 0 {
-            return false;
-        }
-        self.try_lock(mode, true)
+    /// Whether anybody holds it exclusively now.
+    pub fn is_exclusive(&self) -> bool {
+        self.word.load(Ordering::Acquire) & EXCLUSIVE != 0
     }
 
-    /// Waits for the lock until `deadline`; the caller has searched for cycles.
+    /// Waits for the lock until the timeout; the caller has searched for cycles. `holds`: in some weaker mode.
     fn wait(
         &self,
         mode: MdlMode,
+        holds: bool,
         clock: &dyn Clock,
         timeout: Duration,
         killed: &AtomicBool,
     ) -> Result<(), MdlError> {
         let deadline = clock.monotonic().saturating_add(timeout);
         let mut queue = guard(&self.queue);
-        match mode {
-            MdlMode::Shared => queue.shared_waiters += 1,
-            MdlMode::Exclusive => queue.exclusive_waiters += 1,
-        }
+        queue.waiters[mode as usize] += 1;
         let outcome = loop {
             self.word.fetch_or(PENDING, Ordering::AcqRel);
-            if self.try_as_waiter(mode, &queue) {
+            if (holds || !queue.is_ahead_of(mode)) && self.try_lock(mode, true) {
                 break Ok(());
             }
             if killed.load(Ordering::Acquire) {
@@ -134,11 +178,8 @@ impl MdlLock {
             }
             queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
         };
-        match mode {
-            MdlMode::Shared => queue.shared_waiters -= 1,
-            MdlMode::Exclusive => queue.exclusive_waiters -= 1,
-        }
-        if queue.shared_waiters == 0 && queue.exclusive_waiters == 0 {
+        queue.waiters[mode as usize] -= 1;
+        if queue.waiters == [0; 4] {
             self.word.fetch_and(!PENDING, Ordering::AcqRel);
         }
         // Others may have waited for this waiter only (shared behind exclusive).
@@ -147,9 +188,24 @@ impl MdlLock {
     }
 }
 
+/// The locks of a context.
+#[derive(Debug, Default)]
+struct Held {
+    /// Until the transaction ends, in the order they were taken.
+    transaction: Vec<(Arc<MdlLock>, MdlMode)>,
+    /// Until they are given back one by one.
+    explicit: Vec<(Arc<MdlLock>, MdlMode)>,
+}
+
+impl Held {
+    fn of<'a>(&'a self, lock: &'a Arc<MdlLock>) -> impl Iterator<Item = MdlMode> + 'a {
+        self.transaction.iter().chain(&self.explicit).filter(|(l, _)| Arc::ptr_eq(l, lock)).map(|(_, m)| *m)
+    }
+}
+
 #[derive(Debug)]
 struct Holder {
-    held: Mutex<Vec<(Arc<MdlLock>, MdlMode)>>,
+    held: Mutex<Held>,
     waits_for: Mutex<Option<(Arc<MdlLock>, MdlMode)>>,
     killed: AtomicBool,
 }
@@ -180,12 +236,12 @@ impl Locks {
     /// A place to hold locks for session `id`, which must be unique among living sessions.
     pub fn context(self: &Arc<Self>, id: u64) -> MdlContext {
         let holder = Arc::new(Holder {
-            held: Mutex::new(Vec::new()),
+            held: Mutex::default(),
             waits_for: Mutex::new(None),
             killed: AtomicBool::new(false),
         });
         guard(&self.graph).insert(id, holder.clone());
-        MdlContext { id, locks: self.clone(), holder }
+        MdlContext(MdlHandle { id, locks: self.clone(), holder })
     }
 
     /// Wakes session `id` out of a metadata lock wait; its statement ends with `Interrupted`.
@@ -202,6 +258,14 @@ impl Locks {
     /// Number of sessions that wait now.
     pub fn waiting(&self) -> usize {
         guard(&self.graph).values().filter(|h| guard(&h.waits_for).is_some()).count()
+    }
+
+    /// The session that holds `lock` exclusively.
+    pub fn owner_of(&self, lock: &Arc<MdlLock>) -> Option<u64> {
+        let graph = guard(&self.graph);
+        let mut owner =
+            graph.iter().filter(|(_, h)| guard(&h.held).of(lock).any(|m| m == MdlMode::Exclusive));
+        owner.next().map(|(id, _)| *id)
     }
 
     /// Registers the wait and says whether it would close a cycle.
@@ -232,69 +296,116 @@ impl Locks {
     }
 }
 
-/// Whether `other` stands in the way of a request for `lock`: it holds it in a conflicting mode, or it waits for it exclusively.
+/// Whether `other` stands in the way of a request for `lock`: it holds it in a conflicting mode, or it waits for it in a stronger one.
 fn blocks(other: &Holder, lock: &Arc<MdlLock>, mode: MdlMode) -> bool {
-    let conflicts = |m: MdlMode| mode == MdlMode::Exclusive || m == MdlMode::Exclusive;
-    let holds = guard(&other.held).iter().any(|(l, m)| Arc::ptr_eq(l, lock) && conflicts(*m));
-    let queued = mode == MdlMode::Shared
-        && guard(&other.waits_for)
-            .as_ref()
-            .is_some_and(|(l, m)| Arc::ptr_eq(l, lock) && *m == MdlMode::Exclusive);
+    let holds = guard(&other.held).of(lock).any(|m| mode.conflicts(m));
+    let queued = guard(&other.waits_for)
+        .as_ref()
+        .is_some_and(|(l, m)| Arc::ptr_eq(l, lock) && *m > mode && mode.conflicts(*m));
     holds || queued
 }
 
-/// The metadata locks of one session. Dropping it releases everything.
-#[derive(Debug)]
-pub struct MdlContext {
+/// A way to a session's metadata locks; whoever has it is on the session's thread.
+#[derive(Debug, Clone)]
+pub struct MdlHandle {
     id: u64,
     locks: Arc<Locks>,
     holder: Arc<Holder>,
 }
 
-impl MdlContext {
-    /// Takes `lock` or finds it held already. `timeout` is lock_wait_timeout.
-    pub fn lock(&mut self, lock: &Arc<MdlLock>, mode: MdlMode, timeout: Duration) -> Result<(), MdlError> {
-        {
-            let mut held = guard(&self.holder.held);
-            if held.iter().any(|(l, m)| Arc::ptr_eq(l, lock) && (*m == mode || *m == MdlMode::Exclusive)) {
-                return Ok(());
-            }
-            if lock.try_lock(mode, false) {
-                held.push((lock.clone(), mode));
-                return Ok(());
-            }
-        }
-        self.lock_slow(lock, mode, timeout)
-    }
+/// The metadata locks of one session. Dropping it releases everything.
+#[derive(Debug)]
+pub struct MdlContext(MdlHandle);
 
-    #[cold]
-    fn lock_slow(&mut self, lock: &Arc<MdlLock>, mode: MdlMode, timeout: Duration) -> Result<(), MdlError> {
-        self.locks.begin_wait(self.id, lock, mode)?;
-        let outcome = lock.wait(mode, &*self.locks.clock, timeout, &self.holder.killed);
-        *guard(&self.holder.waits_for) = None;
-        self.holder.killed.store(false, Ordering::Release);
-        outcome?;
-        guard(&self.holder.held).push((lock.clone(), mode));
+impl std::ops::Deref for MdlContext {
+    type Target = MdlHandle;
+    fn deref(&self) -> &MdlHandle {
+        &self.0
+    }
+}
+
+impl MdlHandle {
+    /// Takes `lock` for the transaction or finds it held already. `timeout` is lock_wait_timeout.
+    pub fn lock(&self, lock: &Arc<MdlLock>, mode: MdlMode, timeout: Duration) -> Result<(), MdlError> {
+        let holds = {
+            let mut held = guard(&self.holder.held);
+            let mut holds = false;
+            for m in held.of(lock) {
+                if m.covers(mode) {
+                    return Ok(());
+                }
+                holds = true;
+            }
+            if lock.try_lock(mode, holds) {
+                held.transaction.push((lock.clone(), mode));
+                return Ok(());
+            }
+            holds
+        };
+        self.wait(lock, mode, holds, timeout)?;
+        guard(&self.holder.held).transaction.push((lock.clone(), mode));
         Ok(())
     }
 
-    /// How many locks are held; a savepoint for [`Self::release_to`].
-    pub fn held(&self) -> usize {
-        guard(&self.holder.held).len()
+    /// Takes `lock` until [`Self::release_explicit`].
+    pub fn lock_explicit(
+        &self,
+        lock: &Arc<MdlLock>,
+        mode: MdlMode,
+        timeout: Duration,
+    ) -> Result<(), MdlError> {
+        if !lock.try_lock(mode, false) {
+            self.wait(lock, mode, false, timeout)?;
+        }
+        guard(&self.holder.held).explicit.push((lock.clone(), mode));
+        Ok(())
     }
 
-    /// Releases every lock that was taken after [`Self::held`] answered `mark`.
-    pub fn release_to(&mut self, mark: usize) {
+    /// Gives an explicit lock back; false when it is not held.
+    pub fn release_explicit(&self, lock: &Arc<MdlLock>) -> bool {
         let mut held = guard(&self.holder.held);
-        while held.len() > mark {
-            if let Some((lock, mode)) = held.pop() {
+        let Some(at) = held.explicit.iter().position(|(l, _)| Arc::ptr_eq(l, lock)) else { return false };
+        let (lock, mode) = held.explicit.remove(at);
+        lock.unlock(mode);
+        true
+    }
+
+    #[cold]
+    fn wait(
+        &self,
+        lock: &Arc<MdlLock>,
+        mode: MdlMode,
+        holds: bool,
+        timeout: Duration,
+    ) -> Result<(), MdlError> {
+        self.locks.begin_wait(self.id, lock, mode)?;
+        let outcome = lock.wait(mode, holds, &*self.locks.clock, timeout, &self.holder.killed);
+        *guard(&self.holder.waits_for) = None;
+        self.holder.killed.store(false, Ordering::Release);
+        outcome
+    }
+
+    pub fn locks(&self) -> &Arc<Locks> {
+        &self.locks
+    }
+
+    /// How many locks the transaction holds; a savepoint for [`Self::release_to`].
+    pub fn held(&self) -> usize {
+        guard(&self.holder.held).transaction.len()
+    }
+
+    /// Releases every lock of the transaction that was taken after [`Self::held`] answered `mark`.
+    pub fn release_to(&self, mark: usize) {
+        let mut held = guard(&self.holder.held);
+        while held.transaction.len() > mark {
+            if let Some((lock, mode)) = held.transaction.pop() {
                 lock.unlock(mode);
             }
         }
     }
 
     /// End of the transaction.
-    pub fn release_all(&mut self) {
+    pub fn release_all(&self) {
         self.release_to(0);
     }
 }
@@ -302,6 +413,9 @@ impl MdlContext {
 impl Drop for MdlContext {
     fn drop(&mut self) {
         self.release_all();
+        for (lock, mode) in guard(&self.holder.held).explicit.drain(..) {
+            lock.unlock(mode);
+        }
         guard(&self.locks.graph).remove(&self.id);
     }
 }
@@ -318,10 +432,10 @@ mod tests {
     fn readers_share_and_ddl_waits_for_them() {
         let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
-        let (mut a, mut b) = (locks.context(1), locks.context(2));
+        let (a, b) = (locks.context(1), locks.context(2));
         a.lock(&t, MdlMode::Shared, LONG).unwrap();
         b.lock(&t, MdlMode::Shared, LONG).unwrap();
-        let mut ddl = locks.context(3);
+        let ddl = locks.context(3);
         assert_eq!(ddl.lock(&t, MdlMode::Exclusive, Duration::ZERO), Err(MdlError::Timeout));
         a.release_all();
         b.release_all();
@@ -333,7 +447,7 @@ mod tests {
     fn a_release_wakes_the_waiting_ddl() {
         let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
-        let mut reader = locks.context(1);
+        let reader = locks.context(1);
         reader.lock(&t, MdlMode::Shared, LONG).unwrap();
         let (locks2, t2) = (locks.clone(), t.clone());
         let ddl = thread::spawn(move || locks2.context(2).lock(&t2, MdlMode::Exclusive, LONG));
@@ -348,12 +462,12 @@ mod tests {
     fn crossing_waits_make_one_victim() {
         let locks = Locks::new(Arc::new(env::RealClock::new()));
         let (t, u) = (locks.of("d", "t"), locks.of("d", "u"));
-        let mut a = locks.context(1);
+        let a = locks.context(1);
         a.lock(&t, MdlMode::Shared, LONG).unwrap();
         let (send, recv) = mpsc::channel();
         let (locks2, t2, u2) = (locks.clone(), t.clone(), u.clone());
         let other = thread::spawn(move || {
-            let mut b = locks2.context(2);
+            let b = locks2.context(2);
             b.lock(&u2, MdlMode::Exclusive, LONG).unwrap();
             send.send(()).unwrap();
             b.lock(&t2, MdlMode::Exclusive, LONG)
@@ -371,7 +485,7 @@ mod tests {
     fn a_killed_waiter_gives_up() {
         let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
-        let mut a = locks.context(1);
+        let a = locks.context(1);
         a.lock(&t, MdlMode::Exclusive, LONG).unwrap();
         let (locks2, t2) = (locks.clone(), t.clone());
         let waiter = thread::spawn(move || locks2.context(2).lock(&t2, MdlMode::Shared, LONG));
@@ -386,11 +500,46 @@ mod tests {
     fn a_lock_taken_twice_is_released_once() {
         let locks = Locks::new(Arc::new(env::RealClock::new()));
         let t = locks.of("d", "t");
-        let mut a = locks.context(1);
+        let a = locks.context(1);
         a.lock(&t, MdlMode::Shared, LONG).unwrap();
         a.lock(&t, MdlMode::Shared, LONG).unwrap();
         assert_eq!(a.held(), 1);
         a.release_all();
         locks.context(2).lock(&t, MdlMode::Exclusive, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_read_lock_stops_writers_only_and_outlives_transactions() {
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
+        let t = locks.of("d", "t");
+        let (a, b) = (locks.context(1), locks.context(2));
+        a.lock_explicit(&t, MdlMode::NoWrite, LONG).unwrap();
+        a.release_all();
+        b.lock(&t, MdlMode::Shared, Duration::ZERO).unwrap();
+        assert_eq!(b.lock(&t, MdlMode::Write, Duration::ZERO), Err(MdlError::Timeout));
+        assert!(a.release_explicit(&t) && !a.release_explicit(&t));
+        b.lock(&t, MdlMode::Write, Duration::ZERO).unwrap();
+        assert_eq!(a.lock_explicit(&t, MdlMode::NoWrite, Duration::ZERO), Err(MdlError::Timeout));
+        assert_eq!(locks.owner_of(&t), None);
+        b.release_all();
+        a.lock_explicit(&t, MdlMode::Exclusive, Duration::ZERO).unwrap();
+        assert_eq!(locks.owner_of(&t), Some(1));
+    }
+
+    #[test]
+    fn who_holds_a_lock_does_not_wait_behind_a_waiting_ddl() {
+        let locks = Locks::new(Arc::new(env::RealClock::new()));
+        let t = locks.of("d", "t");
+        let reader = locks.context(1);
+        reader.lock(&t, MdlMode::Shared, LONG).unwrap();
+        let (locks2, t2) = (locks.clone(), t.clone());
+        let ddl = thread::spawn(move || locks2.context(2).lock(&t2, MdlMode::Exclusive, LONG));
+        while t.word.load(Ordering::Acquire) & PENDING == 0 {
+            thread::yield_now();
+        }
+        assert_eq!(locks.context(3).lock(&t, MdlMode::Shared, Duration::ZERO), Err(MdlError::Timeout));
+        reader.lock(&t, MdlMode::Write, Duration::ZERO).unwrap();
+        reader.release_all();
+        assert_eq!(ddl.join().unwrap(), Ok(()));
     }
 }
