@@ -83,6 +83,8 @@ pub struct Client {
     reader: PacketReader,
     caps: Capabilities,
     pub connection_id: u32,
+    /// The reply that was read last said that another one follows (CALL).
+    pub more_results: bool,
 }
 
 /// A prepared statement of one connection.
@@ -115,7 +117,7 @@ impl Client {
             | Capabilities::MULTI_RESULTS
             | Capabilities::DEPRECATE_EOF;
         let reader = PacketReader::new(1 << 30);
-        let mut client = Self { socket, reader, caps, connection_id: 0 };
+        let mut client = Self { socket, reader, caps, connection_id: 0, more_results: false };
         let greeting = client.receive()?;
         if greeting.first() == Some(&ErrPacket::TAG) {
             return Err(Self::error(&greeting));
@@ -187,6 +189,15 @@ impl Client {
         self.reply(false)
     }
 
+    /// Runs one statement as text and reads all of its replies.
+    pub fn query_all(&mut self, sql: &str) -> Vec<Result<Reply, Failure>> {
+        let mut replies = vec![self.query(sql)];
+        while self.more_results {
+            replies.push(self.reply(false));
+        }
+        replies
+    }
+
     /// Runs a statement that must succeed.
     pub fn run(&mut self, sql: &str) -> Reply {
         self.query(sql).unwrap_or_else(|e| panic!("{:.200}: {e}", sql))
@@ -234,10 +245,12 @@ impl Client {
 
     /// Reads the answer of a command that was sent with [`Self::send`].
     pub fn reply(&mut self, binary: bool) -> Result<Reply, Failure> {
+        self.more_results = false;
         let first = self.receive()?;
         match first.first() {
             Some(&OkPacket::TAG) => {
                 let ok = OkPacket::decode(&first).map_err(broken)?;
+                self.more_results = ok.status.contains(wire::Status::MORE_RESULTS);
                 return Ok(Reply::Ok {
                     affected: ok.affected_rows,
                     insert_id: ok.last_insert_id,
@@ -260,7 +273,11 @@ impl Client {
         loop {
             let payload = self.receive()?;
             match payload.first() {
-                Some(&OkPacket::END_TAG) if payload.len() < 0xff_ffff => break,
+                Some(&OkPacket::END_TAG) if payload.len() < 0xff_ffff => {
+                    let end = OkPacket::decode(&payload).map_err(broken)?;
+                    self.more_results = end.status.contains(wire::Status::MORE_RESULTS);
+                    break;
+                }
                 Some(&ErrPacket::TAG) => return Err(Self::error(&payload)),
                 _ if binary => {
                     let row = decode_binary_row(&payload, &types).map_err(broken)?;

@@ -14,6 +14,18 @@
 //!
 //! SELECT nope;
 //! ! 1054 42S22 Unknown column 'nope' in 'SELECT'
+//!
+//! $$ CREATE PROCEDURE p()     up to '$$' at the end of a line: a text with ';' in it
+//! BEGIN
+//!   SELECT 1; SELECT 2;
+//! END$$
+//!
+//! CALL p();
+//! 1
+//! --                         between the answers of one statement
+//! 2
+//! --
+//!
 //! ```
 //! Each file runs in a fresh database `t`. Expected results are recorded from a real MariaDB, so they cannot drift.
 
@@ -28,6 +40,8 @@ pub struct Step {
     pub before: String,
     pub connection: String,
     pub sql: String,
+    /// Its text ends with `$$`.
+    pub long: bool,
     pub expected: Vec<String>,
     pub line: usize,
 }
@@ -47,8 +61,10 @@ pub fn parse(text: &str) -> (Vec<Step>, String) {
             Some((name, rest)) if name.chars().all(|c| c.is_ascii_lowercase()) => (name.to_owned(), rest),
             _ => ("a".to_owned(), line),
         };
-        let mut sql = first.to_owned();
-        while !sql.ends_with(';') {
+        let long = first.starts_with("$$ ");
+        let end = if long { "$$" } else { ";" };
+        let mut sql = first.strip_prefix("$$ ").unwrap_or(first).to_owned();
+        while !sql.ends_with(end) {
             let Some((_, next)) = lines.next() else { break };
             sql.push('\n');
             sql.push_str(next);
@@ -58,8 +74,15 @@ pub fn parse(text: &str) -> (Vec<Step>, String) {
             expected.push(next.to_owned());
         }
         lines.next_if(|(_, l)| l.is_empty());
-        sql.truncate(sql.trim_end_matches(';').len());
-        steps.push(Step { before: std::mem::take(&mut before), connection, sql, expected, line: at + 1 });
+        sql.truncate(sql.len() - sql.strip_suffix(end).map_or(0, |_| end.len()));
+        steps.push(Step {
+            before: std::mem::take(&mut before),
+            connection,
+            sql,
+            long,
+            expected,
+            line: at + 1,
+        });
     }
     (steps, before)
 }
@@ -98,7 +121,13 @@ pub fn run(text: &str, mut connect: impl FnMut() -> Client) -> (Vec<String>, Str
             c.run("USE t");
             c
         });
-        let got = shown(&client.query(&step.sql));
+        let mut got = Vec::new();
+        for (n, reply) in client.query_all(&step.sql).iter().enumerate() {
+            if n > 0 {
+                got.push("--".to_owned());
+            }
+            got.extend(shown(reply));
+        }
         if got != step.expected {
             differences.push(format!(
                 "line {}: {}\n  expected: {}\n  got:      {}",
@@ -109,7 +138,8 @@ pub fn run(text: &str, mut connect: impl FnMut() -> Client) -> (Vec<String>, Str
             ));
         }
         let prefix = if step.connection == "a" { String::new() } else { format!("@{} ", step.connection) };
-        let _ = writeln!(recorded, "{}{prefix}{};", step.before, step.sql);
+        let (start, end) = if step.long { ("$$ ", "$$") } else { ("", ";") };
+        let _ = writeln!(recorded, "{}{prefix}{start}{}{end}", step.before, step.sql);
         for line in got {
             let _ = writeln!(recorded, "{line}");
         }
@@ -135,5 +165,11 @@ mod tests {
         );
         assert_eq!((steps[1].connection.as_str(), steps[1].expected.len()), ("b", 0));
         assert_eq!(steps[2].expected, ["! 1054 42S22 no"]);
+        let (steps, _) = parse("$$ CREATE PROCEDURE p()\nBEGIN SELECT 1;\nEND$$\n\n@b CALL p();\n1\n--\n");
+        assert_eq!(
+            (steps[0].sql.as_str(), steps[0].long),
+            ("CREATE PROCEDURE p()\nBEGIN SELECT 1;\nEND", true)
+        );
+        assert_eq!(steps[1].expected, ["1", "--"]);
     }
 }

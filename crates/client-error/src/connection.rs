@@ -92,6 +92,12 @@ conditions! {
     no_such_savepoint(name: &str) = 1305 b"42000" "SAVEPOINT {name} does not exist";
     /// The log refuses to take or keep a commit; nobody knows yet whether it is on disk.
     commit_failed(reason: &str) = 1180 b"HY000" "Got error 5 \"{reason}\" during COMMIT";
+    // Backup.
+    backup_not_running() = 4146 b"HY000" "You must start backup with \"BACKUP STAGE START\"";
+    wrong_backup_stage(stage: &str, current: &str) = 4147 b"HY000"
+        "Backup stage '{stage}' is same or before current backup stage '{current}'";
+    unknown_backup_stage(stage: &str) = 4149 b"HY000"
+        "Unknown backup stage: '{stage}'. Stage should be one of START, FLUSH, BLOCK_DDL, BLOCK_COMMIT or END";
     // Prepared statements.
     unknown_handler(name: &str, command: &str) = 1243 b"HY000"
         "Unknown prepared statement handler ({name}) given to {command}";

@@ -36,6 +36,18 @@ fn names(error: &SqlError) -> Option<ClientError> {
         AmbiguousColumn { name, clause } => {
             e(1052, b"23000", format!("Column '{name}' in {clause} is ambiguous"))
         }
+        TableNotLocked(name) => e(1100, b"HY000", format!("Table '{name}' was not locked with LOCK TABLES")),
+        TableLockedForRead(name) => {
+            e(1099, b"HY000", format!("Table '{name}' was locked with a READ lock and can't be updated"))
+        }
+        ConflictingReadLock => {
+            s(1223, b"HY000", "Can't execute the query because you have a conflicting read lock")
+        }
+        LockedTablesOrTransaction => s(
+            1192,
+            b"HY000",
+            "Can't execute the given command because you have active locked tables or an active transaction",
+        ),
         NotUniqueTable(name) => e(1066, b"42000", format!("Not unique table/alias: '{name}'")),
         UnknownKey { key, table } => {
             e(1176, b"42000", format!("Key '{key}' doesn't exist in table '{table}'"))
@@ -48,7 +60,14 @@ fn names(error: &SqlError) -> Option<ClientError> {
         IncorrectTableName(name) => e(1103, b"42000", format!("Incorrect table name '{name}'")),
         IncorrectDatabaseName(name) => e(1102, b"42000", format!("Incorrect database name '{name}'")),
         IncorrectColumnName(name) => e(1166, b"42000", format!("Incorrect column name '{name}'")),
-        IdentifierTooLong(name) => e(1059, b"42000", format!("Identifier name '{name}' is too long")),
+        IdentifierTooLong(name) => {
+            // The message shows 100 characters at most.
+            let shown: String = match name.char_indices().nth(100) {
+                None => name.clone(),
+                Some(_) => name.chars().take(97).chain("...".chars()).collect(),
+            };
+            e(1059, b"42000", format!("Identifier name '{shown}' is too long"))
+        }
         AccessDeniedToDatabase { user, schema } => {
             e(1044, b"42000", format!("Access denied for user {user} to database '{schema}'"))
         }

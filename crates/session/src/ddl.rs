@@ -19,6 +19,7 @@ use crate::scope::PlanVariables;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::variables::Var;
+use crate::write_gate::Passing;
 
 /// Type code of MariaDB's query event.
 const QUERY_EVENT: u8 = 2;
@@ -34,6 +35,22 @@ pub(crate) fn run(
     if session.would_be_read_only() {
         return Err(error::read_only_transaction());
     }
+    session.check_locked_definitions(statement)?;
+    session.enter_gate(Passing::Ddl)?;
+    let outcome = run_admitted(session, out, statement, text, reply);
+    session.leave_gate();
+    session.forget_dropped_locks();
+    outcome
+}
+
+/// Runs a statement about definitions that has passed the write gate.
+fn run_admitted(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &Statement<'_>,
+    text: &[u8],
+    reply: Reply,
+) -> Result<(), ClientError> {
     session.values.now_micros = session.now_micros();
     let server = Arc::clone(session.server());
     let numbering = session.numbering();

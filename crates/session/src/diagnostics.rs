@@ -35,6 +35,8 @@ pub(crate) struct Diagnostics {
     /// Including those beyond max_error_count.
     warnings: u64,
     errors: u64,
+    /// The list is of an earlier statement: the first condition of this one replaces it.
+    kept: bool,
 }
 
 impl Diagnostics {
@@ -42,9 +44,17 @@ impl Diagnostics {
         self.conditions.clear();
         self.warnings = 0;
         self.errors = 0;
+        self.kept = false;
+    }
+    /// A statement begins that leaves the list alone while it has no condition of its own.
+    pub(crate) fn keep(&mut self) {
+        self.kept = true;
     }
     /// Adds one; `max` is max_error_count.
     pub(crate) fn add(&mut self, level: Level, error: ClientError, max: u64) {
+        if self.kept {
+            self.clear();
+        }
         self.warnings += 1;
         self.errors += u64::from(level == Level::Error);
         if (self.conditions.len() as u64) < max {

@@ -36,12 +36,15 @@ mod show;
 mod sql;
 mod statement;
 mod status;
+mod table_locks;
 #[cfg(test)]
 mod tests;
 mod text;
 mod track;
 mod transaction;
 mod transport;
+mod user_locks;
 pub mod variables;
+mod write_gate;
 
 pub use handshake::VERSION;

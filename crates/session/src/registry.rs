@@ -106,6 +106,8 @@ pub struct Entry {
     timed_out: AtomicBool,
     logged_in: AtomicBool,
     in_transaction: AtomicBool,
+    /// What has passed the write gate, see [`crate::write_gate`].
+    inside: AtomicU8,
     shown: Mutex<Shown>,
     transport: Arc<dyn Transport>,
     wakes: Mutex<Vec<Arc<dyn Wake>>>,
@@ -157,6 +159,9 @@ impl Entry {
     }
     pub fn set_database(&self, database: Option<Arc<str>>) {
         guard(&self.shown).database = database;
+    }
+    pub(crate) fn inside(&self) -> &AtomicU8 {
+        &self.inside
     }
     pub fn set_in_transaction(&self, on: bool) {
         self.in_transaction.store(on, Ordering::Relaxed);
@@ -285,6 +290,7 @@ impl Connections {
             timed_out: AtomicBool::new(false),
             logged_in: AtomicBool::new(false),
             in_transaction: AtomicBool::new(false),
+            inside: AtomicU8::new(0),
             shown: Mutex::new(Shown { host: host.to_owned(), ..Shown::default() }),
             transport,
             wakes: Mutex::default(),

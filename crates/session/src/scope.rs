@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use base::Gtid;
 use sql_exec::SessionState;
 use sql_plan::Variables;
-use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::SessionValue;
 use types::Value;
 
@@ -14,6 +14,7 @@ use crate::registry::{Entry, Kill};
 use crate::server::Server;
 use crate::session::Session;
 use crate::set::value_of;
+use crate::user_locks::UserLocks;
 use crate::variables::{Scope, SessionVariables, Setting, Var};
 
 /// The virtual table of a SHOW with WHERE.
@@ -33,6 +34,7 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) origin_host: &'a str,
     pub(crate) account_host: &'a str,
     pub(crate) shown: &'a [Vec<Value>],
+    pub(crate) user_locks: &'a mut UserLocks,
 }
 
 /// Values of variables that are not stored but worked out.
@@ -134,8 +136,13 @@ impl SessionState for SessionScope<'_> {
     fn system_variable(&self, name: &str, global: bool) -> Option<Value> {
         system_value(self.server, self.variables, &self.computed, name, global)
     }
-    fn session_value(&mut self, which: SessionValue, args: &[Value]) -> Value {
-        match which {
+    fn session_value(
+        &mut self,
+        which: SessionValue,
+        args: &[Value],
+        warnings: &mut Warnings,
+    ) -> SqlResult<Value> {
+        Ok(match which {
             SessionValue::Database if self.computed.database.is_empty() => Value::Null,
             SessionValue::Database => Value::utf8(self.computed.database),
             SessionValue::User => Value::utf8(&format!("{}@{}", self.user, self.origin_host)),
@@ -156,7 +163,12 @@ impl SessionState for SessionScope<'_> {
             SessionValue::FoundRows => Value::Int(self.found_rows as i64),
             SessionValue::Version => Value::utf8(crate::handshake::VERSION),
             SessionValue::CurrentRole => Value::Null,
-        }
+            SessionValue::GetLock
+            | SessionValue::ReleaseLock
+            | SessionValue::ReleaseAllLocks
+            | SessionValue::IsFreeLock
+            | SessionValue::IsUsedLock => return self.user_locks.call(which, args, warnings),
+        })
     }
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
         if table == SHOWN {

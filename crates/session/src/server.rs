@@ -30,6 +30,7 @@ use crate::output::Output;
 use crate::registry::{Connections, Kill};
 use crate::transport::Transport;
 use crate::variables::{GlobalVariables, Setting, Var};
+use crate::write_gate::WriteGate;
 
 /// Stack of a connection's thread: only touched pages cost memory.
 const CONNECTION_STACK: usize = 2 * 1024 * 1024;
@@ -59,6 +60,7 @@ pub struct Server {
     pub connections: Connections,
     pub accounts: Accounts,
     backend: Backend,
+    write_gate: WriteGate,
     clock: Arc<dyn Clock>,
     started_us: u64,
     query_ids: AtomicU64,
@@ -83,6 +85,7 @@ impl Server {
             connections: Connections::default(),
             accounts,
             backend,
+            write_gate: WriteGate::default(),
             clock,
             started_us,
             query_ids: AtomicU64::new(1),
@@ -96,6 +99,9 @@ impl Server {
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+    pub(crate) fn write_gate(&self) -> &WriteGate {
+        &self.write_gate
     }
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend

@@ -21,9 +21,11 @@ use crate::prepared::PreparedStatements;
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::settings::{Fixed, Settings};
+use crate::table_locks::TableLocks;
 use crate::track::{self, Tracker};
 use crate::transaction::Transaction;
 use crate::transport::Transport;
+use crate::user_locks::UserLocks;
 use crate::variables::{SessionVariables, Setting, Var};
 
 /// Query numbers a session takes from the server at once.
@@ -58,6 +60,8 @@ pub(crate) struct Session {
     pub tracker: Tracker,
     pub transaction: Transaction,
     pub prepared: PreparedStatements,
+    pub user_locks: UserLocks,
+    pub table_locks: TableLocks,
     pub multi_statements: bool,
     /// What LAST_INSERT_ID() says.
     pub last_insert_id: u64,
@@ -109,6 +113,8 @@ impl Session {
             user_variables: HashMap::new(),
             diagnostics: Diagnostics::default(),
             tracker: Tracker::default(),
+            user_locks: UserLocks::new((*transaction.mdl).clone()),
+            table_locks: TableLocks::default(),
             transaction,
             prepared: PreparedStatements::default(),
             last_insert_id: 0,
@@ -164,12 +170,14 @@ impl Session {
     /// The connection ends: everything it holds is given back.
     pub(crate) fn end(&mut self) {
         self.transaction.abandon();
+        self.release_all_locks();
         self.server.forget_prepared(self.prepared.count() as u64);
     }
 
     /// As after a log-in by the same user: COM_RESET_CONNECTION and COM_CHANGE_USER.
     pub(crate) fn reset(&mut self) {
         self.transaction.abandon();
+        self.release_all_locks();
         self.entry.set_in_transaction(false);
         self.server.forget_prepared(self.prepared.count() as u64);
         self.prepared = PreparedStatements::default();

@@ -32,6 +32,7 @@ use crate::show::Listing;
 use crate::statement::{self, Reply, Then};
 use crate::transaction::Need;
 use crate::variables::Var;
+use crate::write_gate::Passing;
 
 impl Session {
     /// Runs `body` with what the planner needs.
@@ -56,6 +57,7 @@ impl Session {
             div_precision_increment: self.variables.u64(Var::DIV_PRECISION_INCREMENT) as u8,
             variables: &variables,
             user: &account,
+            locked: self.table_locks.tables(),
             virtual_table,
         })
     }
@@ -103,6 +105,22 @@ enum Ran {
 fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
     session.values.now_micros = session.now_micros();
     session.values.seeded.clear();
+    if !plan.writes() {
+        return run_admitted(session, out, plan, reply);
+    }
+    session.enter_gate(Passing::Statement)?;
+    let outcome = run_admitted(session, out, plan, reply);
+    session.leave_gate();
+    outcome
+}
+
+/// Runs a plan that has passed the write gate if it must.
+fn run_admitted(
+    session: &mut Session,
+    out: &mut Output,
+    plan: &Plan,
+    reply: Reply,
+) -> Result<Ran, ClientError> {
     let held = session.transaction.mdl.held();
     let timeout = session.settings.exec.lock_wait_timeout;
     let locked = session.lock_tables(plan, timeout);
@@ -160,7 +178,7 @@ pub(crate) struct Parts<'a> {
 impl Session {
     fn lock_tables(&mut self, plan: &Plan, timeout: Duration) -> SqlResult<()> {
         let server = self.server_handle();
-        sql_exec::lock_tables(plan, server.dictionary(), &mut self.transaction.mdl, timeout)
+        sql_exec::lock_tables(plan, server.dictionary(), &self.transaction.mdl, timeout)
     }
 
     /// Borrows what expressions see and what statements work with apart from each other.
@@ -179,6 +197,7 @@ impl Session {
             origin_host: &self.origin.host,
             account_host: &self.identity.account_host,
             shown: &self.shown,
+            user_locks: &mut self.user_locks,
         };
         let (trx, mdl) = self.transaction.parts();
         let parts = Parts {

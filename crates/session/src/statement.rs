@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::registry::Kill;
 use crate::results::{Format, ResultOptions, ResultWriter};
 use crate::session::{Done, Session};
-use crate::{set, show, sql, transaction};
+use crate::{set, show, sql, table_locks, transaction};
 
 /// How a statement's result goes out.
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +136,9 @@ pub(crate) fn run_one(
         Statement::Deallocate(name) => crate::named::deallocate(session, out, *name, reply)?,
         Statement::Kill(k) => kill(session, out, k, reply)?,
         Statement::Flush(f) => flush(session, out, f, reply)?,
-        Statement::UnlockTables => session.send_ok(out, &Done::default(), reply.more),
+        Statement::LockTables(l) => table_locks::lock_tables(session, out, l, reply)?,
+        Statement::UnlockTables => table_locks::unlock_tables(session, out, reply)?,
+        Statement::Backup(b) => table_locks::backup(session, out, b, reply)?,
         Statement::Shutdown { .. } => {
             session.send_ok(out, &Done::default(), reply.more);
             session.server().request_stop();
@@ -151,6 +153,8 @@ impl Session {
     pub(crate) fn begin_statement(&mut self, clear: bool) {
         if clear {
             self.diagnostics.clear();
+        } else {
+            self.diagnostics.keep();
         }
     }
 
@@ -356,8 +360,7 @@ fn flush(
     reply: Reply,
 ) -> Result<(), ClientError> {
     match f.what {
-        ast::FlushWhat::Tables { mode: ast::FlushTables::Close, .. } => {}
-        ast::FlushWhat::Tables { .. } => return Err(error::not_supported("FLUSH TABLES ... WITH READ LOCK")),
+        ast::FlushWhat::Tables { tables, mode, .. } => table_locks::flush_tables(session, tables, mode)?,
         ast::FlushWhat::Items(items) => {
             for item in items {
                 match item {

@@ -26,6 +26,7 @@ use crate::session::{Done, Session};
 use crate::settings::isolation_of;
 use crate::statement::{Reply, Then};
 use crate::variables::Var;
+use crate::write_gate::Passing;
 
 /// What a statement asks of its transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,9 +264,17 @@ impl Session {
             return Ok(());
         };
         let wrote = trx.has_written();
+        if wrote && let Err(e) = self.enter_commit() {
+            self.transaction.trx = Some(trx);
+            self.transaction_rollback();
+            return Err(e);
+        }
         let numbering = if wrote { self.numbering() } else { None };
         let outcome = self.server().committer().commit(trx, numbering);
         self.close_transaction();
+        if wrote {
+            self.leave_commit();
+        }
         match outcome {
             Ok(done) => {
                 if wrote {
@@ -281,6 +290,22 @@ impl Session {
                 Ok(())
             }
             Err(e) => Err(error::commit_failed(&e.to_string())),
+        }
+    }
+
+    /// A commit by itself passes the write gate, one inside a statement has passed with it. A commit of the session that closed the
+    /// gate would wait for ever.
+    fn enter_commit(&mut self) -> Result<(), ClientError> {
+        if self.entry.inside().load(std::sync::atomic::Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        self.enter_gate(Passing::Commit)
+    }
+
+    /// The statement around it, if there is one, leaves by itself.
+    fn leave_commit(&mut self) {
+        if self.entry.inside().load(std::sync::atomic::Ordering::Relaxed) == Passing::Commit as u8 {
+            self.leave_gate();
         }
     }
 
@@ -316,6 +341,7 @@ impl Session {
         access: Option<ast::AccessMode>,
     ) -> Result<(), ClientError> {
         self.transaction_commit()?;
+        self.release_table_locks();
         let next = self.transaction.next_read_only.take().unwrap_or(self.settings.tx_read_only);
         self.transaction.read_only = access.map_or(next, |a| a == ast::AccessMode::ReadOnly);
         self.transaction.explicit = true;

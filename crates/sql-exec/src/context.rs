@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::Corruption;
 use catalog::Catalog;
-use catalog::mdl::{MdlContext, MdlError, MdlMode};
+use catalog::mdl::{MdlError, MdlHandle, MdlMode};
 use row_format::RowLayout;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::SessionValue;
@@ -21,7 +21,12 @@ pub trait SessionState {
     fn set_user_variable(&mut self, name: &str, value: &Value);
     fn system_variable(&self, name: &str, global: bool) -> Option<Value>;
     /// DATABASE(), LAST_INSERT_ID(n) and the like.
-    fn session_value(&mut self, which: SessionValue, args: &[Value]) -> Value;
+    fn session_value(
+        &mut self,
+        which: SessionValue,
+        args: &[Value],
+        warnings: &mut Warnings,
+    ) -> SqlResult<Value>;
     /// Rows of a virtual table (information_schema, performance_schema), one `Vec` a row.
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>>;
     /// True when the session was killed or its statement interrupted.
@@ -119,9 +124,10 @@ impl SlotRow {
 ///
 /// # Errors
 /// `StalePlan`: a table has changed since planning; plan again. The locks stay until the transaction's end.
-pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &mut MdlContext, timeout: Duration) -> SqlResult<()> {
+pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &MdlHandle, timeout: Duration) -> SqlResult<()> {
     for table in &plan.tables {
-        mdl.lock(&table.lock, MdlMode::Shared, timeout).map_err(mdl_error)?;
+        let mode = if plan.changes(table) { MdlMode::Write } else { MdlMode::Shared };
+        mdl.lock(&table.lock, mode, timeout).map_err(mdl_error)?;
     }
     // The usual case counts no reference to the snapshot, which all connections share.
     if catalog.version() != plan.catalog_version {

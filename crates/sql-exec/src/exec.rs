@@ -168,6 +168,6 @@ impl Env for Exec<'_, '_> {
             .ok_or_else(|| SqlError::UnknownVariable(name.to_owned()))
     }
     fn session_value(&mut self, which: SessionValue, args: &[Value]) -> SqlResult<Value> {
-        Ok(self.cx.session.session_value(which, args))
+        self.cx.session.session_value(which, args, self.cx.warnings)
     }
 }

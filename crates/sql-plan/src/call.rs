@@ -19,10 +19,18 @@ impl<'a> Planner<'a> {
             return Err(SqlError::UnknownFunction(format!("{}.{}", database, call.name)));
         }
         let name = call.name.text().to_lowercase();
-        if let Some(typed) = self.session_value(&name, call.args, clause)? {
-            return Ok(typed);
-        }
-        self.call_function(&name, call.args, clause)
+        let typed = match self.session_value(&name, call.args, clause) {
+            Ok(None) => self.call_function(&name, call.args, clause),
+            Ok(Some(typed)) => Ok(typed),
+            Err(e) => Err(e),
+        };
+        // Messages name a function as it was written.
+        typed.map_err(|e| match e {
+            SqlError::WrongParameterCount(n) if n == name => {
+                SqlError::WrongParameterCount(call.name.text().into_owned())
+            }
+            other => other,
+        })
     }
 
     fn args<const N: usize>(
@@ -139,10 +147,20 @@ impl<'a> Planner<'a> {
             "last_insert_id" => (SessionValue::LastInsertId, ExprType::bigint().unsigned().not_null()),
             "row_count" => (SessionValue::RowCount, ExprType::bigint().not_null()),
             "found_rows" => (SessionValue::FoundRows, ExprType::bigint().not_null()),
+            "get_lock" => (SessionValue::GetLock, ExprType { length: 1, ..ExprType::bigint() }),
+            "release_lock" => (SessionValue::ReleaseLock, ExprType { length: 1, ..ExprType::bigint() }),
+            "release_all_locks" => (SessionValue::ReleaseAllLocks, ExprType::bigint().unsigned().not_null()),
+            "is_free_lock" => (SessionValue::IsFreeLock, ExprType { length: 1, ..ExprType::bigint() }),
+            "is_used_lock" => (SessionValue::IsUsedLock, ExprType { length: 10, ..ExprType::bigint() }),
             _ => return Ok(None),
         };
-        let most = usize::from(value == SessionValue::LastInsertId);
-        if args.len() > most {
+        let (least, most) = match value {
+            SessionValue::LastInsertId => (0, 1),
+            SessionValue::GetLock => (2, 2),
+            SessionValue::ReleaseLock | SessionValue::IsFreeLock | SessionValue::IsUsedLock => (1, 1),
+            _ => (0, 0),
+        };
+        if args.len() < least || args.len() > most {
             return Err(SqlError::WrongParameterCount(name.to_owned()));
         }
         let args: SqlResult<Vec<Expr>> = args.iter().map(|a| Ok(self.expr(a, clause)?.expr)).collect();

@@ -21,7 +21,8 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         return Err(SqlError::not_supported("PARTITION and RETURNING of INSERT"));
     }
     refuse_virtual(planner, &insert.table)?;
-    let table = planner.base_table(&insert.table)?;
+    let table = planner.base_table(&insert.table, &insert.table.name.text())?;
+    planner.changes(&table)?;
     let slot = planner.new_slot()?;
     let columns = insert_columns(&table, insert)?;
     let source = match insert.source {
@@ -224,7 +225,10 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
 fn target_table(planner: &Planner<'_>, slot: Slot) -> SqlResult<Arc<TableHandle>> {
     let table = planner.scope().tables.iter().find(|t| t.slot == slot);
     match table.and_then(|t| t.handle.clone()) {
-        Some(handle) => Ok(handle),
+        Some(handle) => {
+            planner.changes(&handle)?;
+            Ok(handle)
+        }
         None => {
             let name = table.map_or_else(String::new, |t| t.alias.clone());
             Err(SqlError::Other {

@@ -44,6 +44,13 @@ pub enum SqlError {
         clause: Clause,
     },
     NotUniqueTable(String),
+    /// LOCK TABLES did not name it.
+    TableNotLocked(String),
+    TableLockedForRead(String),
+    /// The session holds a lock that the statement would have to wait for.
+    ConflictingReadLock,
+    /// FLUSH TABLES WITH READ LOCK behind LOCK TABLES.
+    LockedTablesOrTransaction,
     UnknownKey {
         key: String,
         table: String,

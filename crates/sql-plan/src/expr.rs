@@ -264,6 +264,19 @@ pub enum SessionValue {
     FoundRows,
     Version,
     CurrentRole,
+    /// User locks: GET_LOCK(name, seconds) and its kin.
+    GetLock,
+    ReleaseLock,
+    ReleaseAllLocks,
+    IsFreeLock,
+    IsUsedLock,
+}
+
+impl SessionValue {
+    /// Whether evaluating it does something.
+    pub fn acts(self) -> bool {
+        matches!(self, Self::LastInsertId | Self::GetLock | Self::ReleaseLock | Self::ReleaseAllLocks)
+    }
 }
 
 /// An expression with its static type and its text, which names result columns and appears in messages.
@@ -429,8 +442,8 @@ impl Expr {
             | Self::Subquery(_)
             | Self::UserVariable(_)
             | Self::AssignVariable(..)
-            | Self::InsertValue(_)
-            | Self::Session(SessionValue::LastInsertId, _) => false,
+            | Self::InsertValue(_) => false,
+            Self::Session(value, _) if value.acts() => false,
             Self::Session(..) | Self::SystemVariable(_) => true,
             Self::Call { function, .. } if !function.is_deterministic() => false,
             other => {

@@ -38,4 +38,4 @@ mod range;
 mod scope;
 pub mod typing;
 
-pub use planner::{PlanContext, Variables, plan, plan_expr};
+pub use planner::{LockedTable, PlanContext, Variables, plan, plan_expr};

@@ -51,6 +51,15 @@ impl Plan {
             _ => &[],
         }
     }
+    /// Whether the statement changes rows of `table`.
+    pub fn changes(&self, table: &Arc<TableHandle>) -> bool {
+        match &self.kind {
+            PlanKind::Insert(p) => Arc::ptr_eq(&p.table, table),
+            PlanKind::Update(p) => p.targets.iter().any(|t| Arc::ptr_eq(&t.table, table)),
+            PlanKind::Delete(p) => p.targets.iter().any(|(_, t)| Arc::ptr_eq(t, table)),
+            PlanKind::Query(_) | PlanKind::Do(_) => false,
+        }
+    }
     /// Whether running it takes a write transaction.
     pub fn writes(&self) -> bool {
         matches!(self.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_))

@@ -34,8 +34,20 @@ pub struct PlanContext<'a> {
     pub variables: &'a dyn Variables,
     /// For messages: `'root'@'localhost'`.
     pub user: &'a str,
+    /// LOCK TABLES: the only tables that may be named.
+    pub locked: Option<&'a [LockedTable]>,
     /// Fills in virtual tables (information_schema); `None` when there is no such table.
     pub virtual_table: &'a dyn Fn(&str, &str) -> Option<crate::plan::VirtualTable>,
+}
+
+/// A table of LOCK TABLES.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedTable {
+    pub schema: String,
+    pub name: String,
+    /// What statements call it: the alias, or the name.
+    pub alias: String,
+    pub write: bool,
 }
 
 /// Planning of one statement.
@@ -148,14 +160,34 @@ impl<'a> Planner<'a> {
         Ok((schema, name.name.text().into_owned()))
     }
 
-    /// A base table, remembered as one the statement uses.
-    pub(crate) fn base_table(&mut self, name: &ast::ObjectName<'_>) -> SqlResult<Arc<TableHandle>> {
+    /// A base table, remembered as one the statement uses under the name `alias`.
+    pub(crate) fn base_table(
+        &mut self,
+        name: &ast::ObjectName<'_>,
+        alias: &str,
+    ) -> SqlResult<Arc<TableHandle>> {
         let (schema, name) = self.table_name(name)?;
+        if let Some(locked) = self.cx.locked
+            && !locked.iter().any(|t| t.schema == schema && t.name == name && t.alias == alias)
+        {
+            return Err(SqlError::TableNotLocked(alias.to_owned()));
+        }
         let handle =
             self.cx.catalog.table(&schema, &name).cloned().ok_or(SqlError::NoSuchTable { schema, name })?;
         if !self.tables.iter().any(|t| Arc::ptr_eq(t, &handle)) {
             self.tables.push(handle.clone());
         }
         Ok(handle)
+    }
+
+    /// A table whose rows the statement changes: it may have been locked for reading only.
+    pub(crate) fn changes(&self, table: &TableHandle) -> SqlResult<()> {
+        let Some(locked) = self.cx.locked else { return Ok(()) };
+        let mut found = locked.iter().filter(|t| t.schema == table.schema() && t.name == table.name());
+        if found.any(|t| t.write) {
+            Ok(())
+        } else {
+            Err(SqlError::TableLockedForRead(table.name().to_owned()))
+        }
     }
 }

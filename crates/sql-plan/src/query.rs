@@ -442,7 +442,7 @@ impl<'a> Planner<'a> {
             join.tables.push(FromTable::new(slot, Source::Virtual(table), alias));
             return Ok(());
         }
-        let handle = self.base_table(&factor.name)?;
+        let handle = self.base_table(&factor.name, &alias)?;
         let slot = self.new_slot()?;
         self.scope_mut().add(base_scope_table(slot, alias.clone(), &handle))?;
         let mut table = FromTable::new(slot, Source::Table(handle.clone()), alias);

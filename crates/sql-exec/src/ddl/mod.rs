@@ -153,6 +153,7 @@ impl DdlContext<'_> {
             div_precision_increment: self.values.div_precision_increment,
             variables: self.variables,
             user: self.user,
+            locked: None,
             virtual_table: self.virtual_table,
         }
     }

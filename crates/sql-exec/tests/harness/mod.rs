@@ -91,12 +91,12 @@ impl SessionState for State {
     fn system_variable(&self, _: &str, _: bool) -> Option<Value> {
         None
     }
-    fn session_value(&mut self, which: SessionValue, _: &[Value]) -> Value {
-        match which {
+    fn session_value(&mut self, which: SessionValue, _: &[Value], _: &mut Warnings) -> SqlResult<Value> {
+        Ok(match which {
             SessionValue::LastInsertId => Value::UInt(self.last_insert_id),
             SessionValue::Database => Value::utf8("t"),
             _ => Value::Null,
-        }
+        })
     }
     fn virtual_rows(&mut self, _: &str) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
@@ -224,6 +224,7 @@ impl Server {
             div_precision_increment: 4,
             variables: &NoVariables,
             user: "'root'@'localhost'",
+            locked: None,
             virtual_table: &virtual_table,
         };
         sql_plan::plan(&parsed.statement, parsed.params, &cx).unwrap().unwrap()
@@ -236,7 +237,7 @@ impl Server {
         sink: &mut dyn RowSink,
     ) -> SqlResult<Outcome> {
         let catalog = self.catalog.clone();
-        lock_tables(plan, &catalog, &mut self.mdl, std::time::Duration::from_secs(5))?;
+        lock_tables(plan, &catalog, &self.mdl, std::time::Duration::from_secs(5))?;
         let trx = self.trx.get_or_insert_with(|| self.door.kernel.begin(TrxOptions::default()));
         trx.start_statement();
         let mut cx = ExecContext {
@@ -341,6 +342,7 @@ impl Server {
             div_precision_increment: 4,
             variables: &NoVariables,
             user: "'root'@'localhost'",
+            locked: None,
             virtual_table: &virtual_table,
         };
         sql_plan::plan(statement, 0, &cx)?
