@@ -59,6 +59,7 @@ pub(crate) fn fuzz(args: &[&str]) -> Outcome {
     if !has("cargo-fuzz") {
         run(&mut cargo(&["install", "cargo-fuzz", "--locked"]))?;
     }
+    seed_events()?;
     let targets = output(Command::new("cargo").args(["+nightly", "fuzz", "list"]))?;
     for target in targets.lines() {
         run(Command::new("cargo").args([
@@ -69,6 +70,27 @@ pub(crate) fn fuzz(args: &[&str]) -> Outcome {
             "--",
             &format!("-max_total_time={seconds}"),
         ]))?;
+    }
+    Ok(())
+}
+
+/// The corpus of the target `event`: the events of the binlog files that real servers wrote.
+fn seed_events() -> Outcome {
+    let root = crate::run::root();
+    let corpus = root.join("fuzz/corpus/event");
+    let failed = |what: &std::path::Path, e: std::io::Error| format!("{}: {e}", what.display());
+    std::fs::create_dir_all(&corpus).map_err(|e| failed(&corpus, e))?;
+    for name in ["mariadb-10.11", "mariadb-11.8"] {
+        let path = root.join(format!("crates/event-format/tests/fixtures/{name}.bin"));
+        let file = std::fs::read(&path).map_err(|e| failed(&path, e))?;
+        let mut at = 4;
+        // The length stands at offset 9 of an event.
+        while let Some(length) = file.get(at + 9..at + 13) {
+            let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+            let seed = corpus.join(format!("{name}-{at}"));
+            std::fs::write(&seed, &file[at..at + length]).map_err(|e| failed(&seed, e))?;
+            at += length;
+        }
     }
     Ok(())
 }

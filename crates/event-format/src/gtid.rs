@@ -105,6 +105,14 @@ impl<'a> GtidEvent<'a> {
     }
 
     pub(crate) fn decode(r: &mut Reader<'a>) -> Result<Self, Corruption> {
+        if r.remaining() < Self::BODY_MIN {
+            return Err(Corruption::new(
+                "",
+                "body",
+                format_args!("at least {} bytes", Self::BODY_MIN),
+                r.remaining(),
+            ));
+        }
         let mut event = Self {
             seq_no: r.u64("sequence number")?,
             domain_id: r.u32("domain id")?,

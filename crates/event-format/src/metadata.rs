@@ -272,10 +272,8 @@ fn signedness(columns: &[MapColumn<'_>], out: &mut Vec<u8>) {
 fn charsets(ids: impl Iterator<Item = u16>, (by_default, by_column): (u8, u8), out: &mut Vec<u8>) {
     let ids: Vec<u16> = ids.collect();
     let uses = |id: u16| ids.iter().filter(|other| **other == id).count();
-    // The most used one; of several the lowest id.
-    let Some(default) = ids.iter().copied().max_by_key(|id| (uses(*id), std::cmp::Reverse(*id))) else {
-        return;
-    };
+    let Some(default) = ids.iter().copied().max_by_key(|id| uses(*id)) else { return };
+    // Pairs of place and number for those that differ, against a number for each.
     if 2 * (ids.len() - uses(default)) < ids.len() {
         field(out, by_default, |out| {
             lenenc::put(out, default.into());

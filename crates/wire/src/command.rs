@@ -36,6 +36,13 @@ pub mod code {
     pub const STMT_BULK_EXECUTE: u8 = 0xfa;
 }
 
+/// Bits of the flags of COM_BINLOG_DUMP.
+pub mod dump_flags {
+    /// An EOF packet at the end of the log instead of waiting.
+    pub const NON_BLOCK: u16 = 1;
+    pub const SEND_ANNOTATE_ROWS: u16 = 2;
+}
+
 /// One decoded command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command<'a> {
@@ -54,12 +61,14 @@ pub enum Command<'a> {
     Debug,
     Ping,
     ChangeUser(ChangeUser<'a>),
+    /// `position u32 | flags u16 (see [`dump_flags`]) | server id u32 | file, to the end; a name of NULs only is no name`
     BinlogDump {
         position: u32,
         flags: u16,
         server_id: u32,
         file: &'a [u8],
     },
+    /// `server id u32 | host, user, password: length u8 and bytes | port u16 | rank u32 = 0 | master's id u32 = 0`
     RegisterSlave {
         server_id: u32,
         host: &'a [u8],
@@ -111,7 +120,7 @@ impl<'a> Command<'a> {
                 position: r.u32("position")?,
                 flags: r.u16("flags")?,
                 server_id: r.u32("server id")?,
-                file: r.rest(),
+                file: if r.rest().iter().all(|b| *b == 0) { b"" } else { r.rest() },
             },
             code::REGISTER_SLAVE => register_slave(&mut r)?,
             code::STMT_PREPARE => Self::StmtPrepare(rest),
@@ -137,6 +146,29 @@ impl<'a> Command<'a> {
     pub fn encode_raw(out: &mut Vec<u8>, command: u8, body: &[u8]) {
         out.put_u8(command);
         out.put(body);
+    }
+
+    /// The replica's COM_BINLOG_DUMP.
+    pub fn encode_binlog_dump(out: &mut Vec<u8>, position: u32, flags: u16, server_id: u32, file: &[u8]) {
+        out.put_u8(code::BINLOG_DUMP);
+        out.put_u32(position);
+        out.put_u16(flags);
+        out.put_u32(server_id);
+        out.put(file);
+    }
+
+    /// The replica's COM_REGISTER_SLAVE; texts have at most 255 bytes.
+    pub fn encode_register_slave(out: &mut Vec<u8>, server_id: u32, texts: [&[u8]; 3], port: u16) {
+        out.put_u8(code::REGISTER_SLAVE);
+        out.put_u32(server_id);
+        for text in texts {
+            assert!(text.len() <= 255, "a text of {} bytes", text.len());
+            out.put_u8(text.len() as u8);
+            out.put(text);
+        }
+        out.put_u16(port);
+        out.put_u32(0);
+        out.put_u32(0);
     }
 }
 
@@ -165,6 +197,20 @@ mod tests {
             Ok(Command::FieldList { table: b"t1", wild: b"a%" })
         );
         assert_eq!(Command::decode(b"\x0c\x05\0\0\0", caps), Ok(Command::ProcessKill(5)));
+        let mut dump = Vec::new();
+        Command::encode_binlog_dump(&mut dump, 4, dump_flags::SEND_ANNOTATE_ROWS, 7, b"\0\0");
+        assert_eq!(
+            Command::decode(&dump, caps),
+            Ok(Command::BinlogDump { position: 4, flags: 2, server_id: 7, file: b"" })
+        );
+        let mut register = Vec::new();
+        Command::encode_register_slave(&mut register, 7, [b"h", b"", b"p"], 3306);
+        assert_eq!(register[1..], *b"\x07\0\0\0\x01h\0\x01p\xea\x0c\0\0\0\0\0\0\0\0");
+        assert_eq!(
+            Command::decode(&register, caps),
+            Ok(Command::RegisterSlave { server_id: 7, host: b"h", user: b"", password: b"p", port: 3306 })
+        );
+        assert!(Command::decode(&register[..9], caps).is_err());
         assert_eq!(Command::decode(b"\x77", caps), Ok(Command::Unknown(0x77)));
         assert!(Command::decode(b"", caps).is_err());
         assert!(Command::decode(b"\x1c\x01\0\0\0", caps).is_err());
