@@ -7,15 +7,11 @@
 //! A1. A transaction without an outcome is in the checkpoint's list or has a record in the scan. One that is in the list and whose
 //!     outcome stands in the scan, before or after the Checkpoint record, has ended.
 //! A2. Every commit at or after the purge position is handed to purge; more than that does no harm, purge finds nothing.
-//! A3. A commit record of trx 0 with the XA flag decides that a prepared transaction is rolled back: from then on it is a loser
-//!     like any other, whether or not its rollback had begun.
-//! A4. Ids that come back from here are above every id in the log.
+//! A3. Ids that come back from here are above every id in the log.
 
 use base::{Corruption, Gtid, IndexId, Lsn, SpaceId, TableId, TrxId};
 use hashbrown::{HashMap, HashSet};
-use log_format::record::{
-    ActiveTrx, Checkpoint, Commit, GtidState, NextIds, Prepare, Record, TrxState, Xid, commit_flags,
-};
+use log_format::record::{ActiveTrx, Checkpoint, Commit, GtidState, NextIds, Prepare, Record, TrxState, Xid};
 use page_format::PageOp;
 
 /// A transaction without an outcome.
@@ -31,17 +27,11 @@ pub struct Loser {
 }
 
 /// Name of a prepared XA transaction.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedXid {
     pub format_id: i32,
     pub gtrid: Vec<u8>,
     pub bqual: Vec<u8>,
-}
-
-impl OwnedXid {
-    pub fn as_xid(&self) -> Xid<'_> {
-        Xid { format_id: self.format_id, gtrid: &self.gtrid, bqual: &self.bqual }
-    }
 }
 
 impl From<Xid<'_>> for OwnedXid {
@@ -134,9 +124,6 @@ impl Analysis {
     }
 
     fn prepare(&mut self, lsn: Lsn, prepare: &Prepare<'_>) {
-        if let Some(gtid) = prepare.gtid {
-            self.note_gtid(gtid);
-        }
         let xid = prepare.xid.into();
         let open = self.extend(prepare.trx, lsn);
         open.prepared = Some(xid);
@@ -150,21 +137,11 @@ impl Analysis {
             self.note_gtid(gtid);
         }
         if commit.trx.0 == 0 {
-            if commit.flags & commit_flags::XA != 0 {
-                self.roll_back_prepared(commit.last);
-            }
             return;
         }
         self.end(commit.trx);
         let (id, first, last) = (commit.trx, commit.first, commit.last);
         self.out.committed.push(Committed { id, commit: lsn, first, last });
-    }
-
-    /// A3. `last` is the record that the decision follows in the transaction's chain.
-    fn roll_back_prepared(&mut self, last: Lsn) {
-        if let Some(open) = self.open.values_mut().find(|open| open.last == last) {
-            open.prepared = None;
-        }
     }
 
     fn merge(&mut self, lsn: Lsn, checkpoint: &Checkpoint<'_>) {
@@ -207,7 +184,7 @@ impl Analysis {
         *newest = gtid.seq_no.max(*newest);
     }
 
-    /// A4.
+    /// A3.
     fn note_ids(&mut self, record: &Record<'_>) {
         let next = &mut self.out.next;
         if let Some(trx) = record.trx() {

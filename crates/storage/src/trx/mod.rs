@@ -8,10 +8,9 @@
 //! It has a slot from its beginning, an id from its first write. Its records are chained backwards in the log (`last`).
 //! `commit_with` appends the commit record; in the same step, before anybody can see the record as complete, the commit LSN is
 //! in the table and the transaction in the purge queue. Then locks are released; durability is waited for by the caller.
-//! A transaction that is dropped without an end is rolled back, a prepared one (XA) is left as a crash would leave it.
+//! A transaction that is dropped without an end is rolled back.
 
 mod pace;
-mod prepared;
 mod slots;
 mod system;
 mod table;
@@ -123,7 +122,6 @@ pub(crate) struct State {
     pub(crate) latest_locks: LatestLocks,
     pub(crate) scratch: Scratch,
     pub(crate) pace: Pace,
-    prepared: bool,
     ended: bool,
     released: bool,
 }
@@ -176,7 +174,6 @@ impl State {
             latest_locks: LatestLocks::default(),
             scratch: Scratch::default(),
             pace: Pace::default(),
-            prepared: false,
             ended: false,
             released: false,
         }
@@ -343,8 +340,8 @@ impl Trx {
         result.map(Committed::release).map_err(|(_, failed)| failed)
     }
 
-    /// Leaves the transaction as a crash would: nothing is undone, its locks stay as long as the process; recovery takes it up
-    /// again.
+    /// Leaves the transaction as a crash would: nothing is undone, its locks stay as long as the process. For prepared
+    /// transactions at a shutdown; recovery takes them up again.
     pub fn abandon(mut self) {
         self.state.ended = true;
         self.state.released = true;
@@ -419,7 +416,7 @@ impl Drop for Trx {
     fn drop(&mut self) {
         if self.state.ended {
             self.release_slot();
-        } else if !self.state.prepared {
+        } else {
             // A transaction that cannot be undone keeps its slot and its locks: the log has stopped, recovery undoes it.
             let _ = self.undo_everything(None);
         }

@@ -35,13 +35,7 @@ pub(crate) fn keeps_log(seed: u64) -> bool {
 }
 
 /// The dictionary's part for rollback and purge.
-pub(crate) struct Tables(Vec<Arc<Table>>);
-
-impl Tables {
-    pub(crate) fn of(engine: &Engine, history: &History) -> Self {
-        Self(history.specs.iter().map(|spec| engine.open_table(spec.clone())).collect())
-    }
-}
+struct Tables(Vec<Arc<Table>>);
 
 impl TableSource for Tables {
     fn table(&self, id: TableId) -> Option<Arc<Table>> {
@@ -104,7 +98,8 @@ impl World {
 
     /// Rolls back what the crash had left.
     pub(crate) fn start(&self, history: &History) -> Outcome<()> {
-        Ok(self.engine.start(Arc::new(Tables::of(&self.engine, history)))?)
+        let tables = history.specs.iter().map(|spec| self.engine.open_table(spec.clone())).collect();
+        Ok(self.engine.start(Arc::new(Tables(tables)))?)
     }
 
     pub(crate) fn begin(&self) -> Trx {
