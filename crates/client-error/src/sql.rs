@@ -253,6 +253,7 @@ fn engine(error: &SqlError) -> ClientError {
         SnapshotChanged { table } => {
             ClientError::new(1020, b"HY000", format!("Record has changed since last read in table '{table}'"))
         }
+        RowsExamined => ClientError::new(1317, b"70100", "Query execution was interrupted"),
         Interrupted => ClientError::new(1317, b"70100", "Query execution was interrupted"),
         ReadOnly => ClientError::new(
             1290,

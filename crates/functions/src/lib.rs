@@ -16,6 +16,7 @@ mod date_format;
 mod date_parse;
 mod digest;
 mod encode;
+pub mod json;
 mod math;
 mod misc;
 mod now;

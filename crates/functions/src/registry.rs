@@ -7,7 +7,8 @@ use types::{Context, Value, ValueError};
 
 use crate::ty::{Arg, Type, rule, rule::Rule};
 use crate::{
-    calendar, date_format, date_parse, digest, encode, math, misc, now, numeric, pad, search, substring, text,
+    calendar, date_format, date_parse, digest, encode, json, math, misc, now, numeric, pad, search,
+    substring, text,
 };
 
 /// A scalar function.
@@ -203,6 +204,10 @@ functions! {
     "time_format" (2 ..= 2) rule::ascii::<255>, date_format::time_format;
     "get_format" (2 ..= 2) rule::ascii::<17>, date_format::get_format;
     "str_to_date" (2 ..= 2) rule::str_to_date, date_parse::str_to_date;
+
+    "<json literal>" (1 ..= 1) rule::long_text, json::literal;
+    "<json boolean>" (1 ..= 1) rule::long_text, json::boolean;
+    "<json>" (1 ..= 1) rule::long_text, json::itself;
 
     "sleep" (1 ..= 1) rule::int_not_null, misc::sleep, volatile;
     "benchmark" (2 ..= 2) rule::int, misc::benchmark, volatile;

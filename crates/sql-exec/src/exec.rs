@@ -34,6 +34,12 @@ pub(crate) struct Exec<'c, 'p> {
     /// Rows of derived and virtual tables, by slot.
     pub(crate) derived: HashMap<Slot, Arc<Vec<Vec<Value>>>>,
     pub(crate) hashes: HashMap<Slot, Arc<HashTable>>,
+    /// What the last round added to each recursive table.
+    pub(crate) working: HashMap<Slot, Arc<Vec<Vec<Value>>>>,
+    /// Rows of RETURNING, sent when the statement has succeeded.
+    pub(crate) returned: Vec<Vec<Value>>,
+    /// LIMIT ROWS EXAMINED: how many rows may still be looked at.
+    pub(crate) examine: Option<u64>,
     /// The row an INSERT is about to write, for VALUES(col).
     pub(crate) insert_row: Vec<Value>,
     /// Plain reads lock shared: those of SERIALIZABLE transactions, and those that a change of rows depends on.
@@ -67,6 +73,9 @@ impl<'c, 'p> Exec<'c, 'p> {
             subqueries: vec![None; usize::from(plan.subqueries)],
             derived: HashMap::new(),
             hashes: HashMap::new(),
+            working: HashMap::new(),
+            returned: Vec::new(),
+            examine: None,
             insert_row: Vec::new(),
             rows_until_check: INTERRUPT_EVERY,
         }
@@ -74,6 +83,10 @@ impl<'c, 'p> Exec<'c, 'p> {
 
     /// Called for each row that is looked at: looks at the kill flag now and then.
     pub(crate) fn count_row(&mut self) -> SqlResult<()> {
+        if let Some(left) = &mut self.examine {
+            let Some(fewer) = left.checked_sub(1) else { return Err(SqlError::RowsExamined) };
+            *left = fewer;
+        }
         self.rows_until_check -= 1;
         if self.rows_until_check == 0 {
             self.rows_until_check = INTERRUPT_EVERY;

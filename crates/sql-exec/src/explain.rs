@@ -142,6 +142,14 @@ impl Walk {
                     });
                 }
             }
+            QueryBody::Recursive(recursive) => {
+                for seed in &recursive.seeds {
+                    self.query(seed, select_type, false);
+                }
+                for step in &recursive.steps {
+                    self.query(step, "RECURSIVE UNION", false);
+                }
+            }
             QueryBody::Values(_) => {
                 let id = self.take_id();
                 self.rows.push(Row {
@@ -264,8 +272,9 @@ fn step_row(id: u64, select_type: &'static str, select: &SelectPlan, step: &Tabl
         }
     }
     let constant = row.kind == Some("const");
-    let filters =
-        step.on.is_some() || step.after.is_some() || (row.kind == Some("range") && step.covered.is_some());
+    let filters = step.on.is_some()
+        || step.ends.iter().any(|e| e.after.is_some())
+        || (row.kind == Some("range") && step.covered.is_some());
     let mut extra = String::new();
     if filters && !constant {
         extra = join_extra(&extra, "Using where");

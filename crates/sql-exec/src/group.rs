@@ -4,6 +4,7 @@
 //! group puts those columns back into their slots and its results into the group's slot; what follows reads them like any row.
 //! Groups come out in the order of their keys.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use sql_plan::error::{SqlError, SqlResult};
@@ -19,6 +20,8 @@ use crate::join::{JoinRun, RowFn};
 use crate::select::{compare_sorted, order};
 
 struct Group {
+    /// WITH ROLLUP: as many leading keys as the group is for; the others stand for all.
+    level: usize,
     keys: Vec<Value>,
     carried: Vec<Value>,
     accumulators: Vec<Accumulator>,
@@ -26,7 +29,7 @@ struct Group {
 
 /// The running state of one aggregate in one group.
 #[derive(Debug, Clone, Default)]
-struct Accumulator {
+pub(crate) struct Accumulator {
     count: u64,
     sum: Value,
     /// Welford's mean and sum of squared deviations.
@@ -35,6 +38,8 @@ struct Accumulator {
     bits: u64,
     /// GROUP_CONCAT: sort keys and text of each row.
     texts: Vec<(Vec<Value>, Vec<u8>)>,
+    /// LIMIT of GROUP_CONCAT: rows to leave out, rows to take.
+    limit: Option<(u64, u64)>,
     seen: HashSet<Vec<u8>>,
 }
 
@@ -61,6 +66,7 @@ impl Exec<'_, '_> {
                 self.set_null(step.slot);
             }
             groups.push(Group {
+                level: 0,
                 keys: Vec::new(),
                 carried: vec![Value::Null; group.carried.len()],
                 accumulators: vec![Accumulator::default(); group.aggregates.len()],
@@ -68,19 +74,16 @@ impl Exec<'_, '_> {
         }
         if plan.order.is_empty() {
             let cx = &mut *self.cx.values;
-            groups.sort_by(|a, b| {
-                let pairs = group.keys.iter().zip(a.keys.iter().zip(&b.keys));
-                pairs
-                    .map(|((_, compare), (a, b))| compare_sorted(*compare, a, b, cx))
-                    .find(|o| o.is_ne())
-                    .unwrap_or(std::cmp::Ordering::Equal)
-            });
+            groups.sort_by(|a, b| group_order(group, a, b, cx));
         }
         for found in groups {
             self.restore(group, &found.carried);
             let mut results = Vec::with_capacity(group.aggregates.len());
             for (aggregate, accumulator) in group.aggregates.iter().zip(found.accumulators) {
                 results.push(self.result(aggregate, accumulator)?);
+            }
+            if group.rollup {
+                results.extend(found.keys);
             }
             self.set_values(group.slot, results);
             if self.passes(plan.having.as_ref())? && row(self)? == Flow::Stop {
@@ -96,40 +99,58 @@ impl Exec<'_, '_> {
         groups: &mut Vec<Group>,
         by_key: &mut HashMap<Vec<u8>, usize>,
     ) -> SqlResult<()> {
-        let at = if group.keys.is_empty() {
+        if group.keys.is_empty() {
             if groups.is_empty() {
-                let first = self.first_row(group, Vec::new())?;
+                let first = self.first_row(group, Vec::new(), 0)?;
                 groups.push(first);
             }
-            0
-        } else {
-            let mut keys = Vec::with_capacity(group.keys.len());
-            let mut bytes = Vec::new();
-            for (e, compare) in &group.keys {
-                let value = e.eval(self)?;
-                ops::hash_key(&value, *compare, self.cx.values, &mut bytes);
-                keys.push(value);
+            return self.accumulate_all(group, &mut groups[0]);
+        }
+        let mut keys = Vec::with_capacity(group.keys.len());
+        let mut bytes = Vec::new();
+        let mut ends = smallvec::SmallVec::<[usize; 8]>::new();
+        for key in &group.keys {
+            ends.push(bytes.len());
+            let value = key.expr.eval(self)?;
+            ops::hash_key(&value, key.compare, self.cx.values, &mut bytes);
+            keys.push(value);
+        }
+        let levels = group.keys.len();
+        let least = if group.rollup { 0 } else { levels };
+        for level in (least..=levels).rev() {
+            if level < levels {
+                // The level is part of the key: NULL as a value is another group than all values.
+                bytes.truncate(ends[level]);
+                bytes.push(u8::MAX);
             }
-            match by_key.get(&bytes) {
+            let at = match by_key.get(&bytes) {
                 Some(at) => *at,
                 None => {
-                    let first = self.first_row(group, keys)?;
+                    let mut own = keys.clone();
+                    own[level..].fill(Value::Null);
+                    let first = self.first_row(group, own, level)?;
                     groups.push(first);
-                    by_key.insert(bytes, groups.len() - 1);
+                    by_key.insert(bytes.clone(), groups.len() - 1);
                     groups.len() - 1
                 }
-            }
-        };
-        for (aggregate, accumulator) in group.aggregates.iter().zip(&mut groups[at].accumulators) {
+            };
+            self.accumulate_all(group, &mut groups[at])?;
+        }
+        Ok(())
+    }
+
+    fn accumulate_all(&mut self, group: &GroupPlan, found: &mut Group) -> SqlResult<()> {
+        for (aggregate, accumulator) in group.aggregates.iter().zip(&mut found.accumulators) {
             self.accumulate(aggregate, accumulator)?;
         }
         Ok(())
     }
 
-    fn first_row(&mut self, group: &GroupPlan, keys: Vec<Value>) -> SqlResult<Group> {
+    fn first_row(&mut self, group: &GroupPlan, keys: Vec<Value>, level: usize) -> SqlResult<Group> {
         use sql_plan::eval::Env;
         let carried: SqlResult<Vec<Value>> = group.carried.iter().map(|c| self.column(*c)).collect();
         Ok(Group {
+            level,
             keys,
             carried: carried?,
             accumulators: vec![Accumulator::default(); group.aggregates.len()],
@@ -153,18 +174,28 @@ impl Exec<'_, '_> {
     }
 
     fn accumulate(&mut self, aggregate: &Aggregate, acc: &mut Accumulator) -> SqlResult<()> {
+        let mut values = smallvec::SmallVec::<[Value; 2]>::new();
+        for arg in &aggregate.args {
+            values.push(arg.expr.eval(self)?);
+        }
+        self.feed(aggregate, &values, acc)
+    }
+
+    /// Adds a row's arguments to an aggregate.
+    pub(crate) fn feed(
+        &mut self,
+        aggregate: &Aggregate,
+        values: &[Value],
+        acc: &mut Accumulator,
+    ) -> SqlResult<()> {
         use AggregateKind as K;
         if aggregate.kind == K::CountAll {
             acc.count += 1;
             return Ok(());
         }
-        let mut values = smallvec::SmallVec::<[Value; 2]>::new();
-        for arg in &aggregate.args {
-            let value = arg.expr.eval(self)?;
-            if value.is_null() {
-                return Ok(());
-            }
-            values.push(value);
+        let json = matches!(aggregate.kind, K::JsonArrayAgg | K::JsonObjectAgg);
+        if !json && values.iter().any(Value::is_null) {
+            return Ok(());
         }
         let cx = &mut *self.cx.values;
         if aggregate.distinct {
@@ -217,17 +248,57 @@ impl Exec<'_, '_> {
             }
             K::GroupConcat => {
                 let mut text = Vec::new();
-                for value in &values {
+                for value in values {
                     text.extend_from_slice(ops::to_text(value, aggregate.ty.collation, cx).bytes());
                 }
                 let keys: SqlResult<Vec<Value>> = aggregate.order.iter().map(|k| k.expr.eval(self)).collect();
                 acc.texts.push((keys?, text));
+                if acc.limit.is_none() && aggregate.limit.count.is_some() {
+                    let limit = self.limit(&aggregate.limit)?;
+                    acc.limit = Some((limit.offset, limit.count));
+                }
+            }
+            K::JsonArrayAgg | K::JsonObjectAgg => {
+                let text = json_member(aggregate, values, cx);
+                let keys: SqlResult<Vec<Value>> = aggregate.order.iter().map(|k| k.expr.eval(self)).collect();
+                acc.texts.push((keys?, text));
+                if acc.limit.is_none() && aggregate.limit.count.is_some() {
+                    let limit = self.limit(&aggregate.limit)?;
+                    acc.limit = Some((limit.offset, limit.count));
+                }
             }
         }
         Ok(())
     }
 
-    fn result(&mut self, aggregate: &Aggregate, acc: Accumulator) -> SqlResult<Value> {
+    /// Takes a row's arguments out of a count or an exact sum again.
+    pub(crate) fn take_out(
+        &mut self,
+        aggregate: &Aggregate,
+        values: &[Value],
+        acc: &mut Accumulator,
+    ) -> SqlResult<()> {
+        if aggregate.kind != AggregateKind::CountAll && values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        acc.count -= 1;
+        if matches!(aggregate.kind, AggregateKind::Sum | AggregateKind::Avg) {
+            acc.sum = match acc.count {
+                0 => Value::Null,
+                _ => {
+                    let cx = &mut *self.cx.values;
+                    match (acc.sum.to_decimal(cx), values[0].to_decimal(cx)) {
+                        (Some(a), Some(b)) => a.sub(&b).map_or(Value::Null, Value::from),
+                        _ => Value::Null,
+                    }
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The value of an aggregate over the rows that were fed.
+    pub(crate) fn result(&mut self, aggregate: &Aggregate, acc: Accumulator) -> SqlResult<Value> {
         use AggregateKind as K;
         let (_, scale) = aggregate.ty.precision();
         let n = acc.count as f64;
@@ -261,11 +332,18 @@ impl Exec<'_, '_> {
             K::VarSamp => Value::Double(acc.squares / (n - 1.0)),
             K::StddevPop => Value::Double((acc.squares / n).sqrt()),
             K::StddevSamp => Value::Double((acc.squares / (n - 1.0)).sqrt()),
-            K::GroupConcat => self.group_concat(aggregate, acc.texts),
+            K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => {
+                self.group_concat(aggregate, acc.texts, acc.limit)
+            }
         })
     }
 
-    fn group_concat(&mut self, aggregate: &Aggregate, mut texts: Vec<(Vec<Value>, Vec<u8>)>) -> Value {
+    fn group_concat(
+        &mut self,
+        aggregate: &Aggregate,
+        mut texts: Vec<(Vec<Value>, Vec<u8>)>,
+        limit: Option<(u64, u64)>,
+    ) -> Value {
         if texts.is_empty() {
             return Value::Null;
         }
@@ -274,9 +352,19 @@ impl Exec<'_, '_> {
             let cx = &mut *self.cx.values;
             texts.sort_by(|a, b| order(keys, &a.0, &b.0, cx));
         }
-        let separator = aggregate.separator.as_deref().unwrap_or(b",");
+        if let Some((offset, count)) = limit {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            texts = texts.into_iter().skip(offset).take(count).collect();
+        }
+        let (open, close, between): (&[u8], &[u8], &[u8]) = match aggregate.kind {
+            AggregateKind::JsonArrayAgg => (b"[", b"]", b","),
+            AggregateKind::JsonObjectAgg => (b"{", b"}", b", "),
+            _ => (b"", b"", b","),
+        };
+        let separator = aggregate.separator.as_deref().unwrap_or(between);
         let max = usize::try_from(self.cx.settings.group_concat_max_len).unwrap_or(usize::MAX);
-        let mut out = Vec::new();
+        let mut out = open.to_vec();
         for (i, (_, text)) in texts.iter().enumerate() {
             if i > 0 {
                 out.extend_from_slice(separator);
@@ -286,11 +374,40 @@ impl Exec<'_, '_> {
                 let whole = aggregate.ty.collation.charset().valid_prefix(&out[..max]);
                 out.truncate(whole);
                 self.cx.warnings.warn(SqlError::GroupConcatCut { row: i as u64 + 1 });
-                break;
+                return Value::str(&out, aggregate.ty.collation);
             }
         }
+        out.extend_from_slice(close);
         Value::str(&out, aggregate.ty.collation)
     }
+}
+
+/// Order of the groups: by their keys, and sums over all values of a key behind those of each value.
+fn group_order(group: &GroupPlan, a: &Group, b: &Group, cx: &mut types::Context) -> Ordering {
+    for (i, key) in group.keys.iter().enumerate() {
+        let rolled = (a.level <= i, b.level <= i);
+        if rolled != (false, false) {
+            return rolled.0.cmp(&rolled.1);
+        }
+        let found = compare_sorted(key.compare, &a.keys[i], &b.keys[i], cx);
+        if found.is_ne() {
+            return if key.descending { found.reverse() } else { found };
+        }
+    }
+    Ordering::Equal
+}
+
+/// An element of JSON_ARRAYAGG, or `"key":value` of JSON_OBJECTAGG; the planner has made JSON of the value.
+fn json_member(aggregate: &Aggregate, values: &[Value], cx: &mut types::Context) -> Vec<u8> {
+    let mut out = Vec::new();
+    let collation = aggregate.ty.collation;
+    if aggregate.kind == AggregateKind::JsonObjectAgg {
+        let key = ops::to_text(&values[0], collation, cx);
+        functions::json::write_string(&mut out, key.bytes());
+        out.push(b':');
+    }
+    out.extend_from_slice(ops::to_text(&values[values.len() - 1], collation, cx).bytes());
+    out
 }
 
 fn add(sum: &Value, value: &Value, field: FieldType, cx: &mut types::Context) -> SqlResult<Value> {

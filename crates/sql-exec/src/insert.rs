@@ -199,6 +199,10 @@ impl Exec<'_, '_> {
         if !outcome? {
             return Ok(());
         }
+        if plan.returning.is_some() {
+            self.set_values(plan.slot, values);
+            self.keep_returning(plan.returning.as_ref())?;
+        }
         match generated {
             Some(id) if progress.first_generated == 0 => progress.first_generated = id,
             Some(_) => {}
@@ -304,7 +308,11 @@ impl Exec<'_, '_> {
         slot.buf = found.clone();
         slot.state = SlotState::Packed;
         let changes = self.assigned_values(plan.slot, table, assignments, mode)?;
+        let after = plan.returning.is_some().then(|| changes.clone());
         let changed = self.change_row(table, &found, changes)?;
+        if let Some(after) = after {
+            self.return_changed(plan, &found, after)?;
+        }
         progress.affected += if changed { 2 } else { u64::from(self.cx.settings.found_rows) };
         if let Some(auto) = table.def.auto_increment() {
             let view = row_format::RowView::new(&table.table.spec().layout, &found.body);
@@ -313,6 +321,25 @@ impl Exec<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// RETURNING of ON DUPLICATE KEY UPDATE shows the row as it is now.
+    fn return_changed(
+        &mut self,
+        plan: &InsertPlan,
+        found: &RowBuf,
+        changes: Vec<(usize, Value)>,
+    ) -> SqlResult<()> {
+        let layout = &plan.table.table.spec().layout;
+        let view = row_format::RowView::new(layout, &found.body).map_err(|c| crate::errors::corrupt(&c))?;
+        let columns = 0..plan.table.def.columns.len();
+        let values: Result<Vec<Value>, _> = columns.map(|i| view.value(i)).collect();
+        let mut values = values.map_err(|c| crate::errors::corrupt(&c))?;
+        for (column, value) in changes {
+            values[column] = value;
+        }
+        self.set_values(plan.slot, values);
+        self.keep_returning(plan.returning.as_ref())
     }
 
     /// Gives the AUTO_INCREMENT column its value; the generated one, if it was generated.

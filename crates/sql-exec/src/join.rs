@@ -76,7 +76,8 @@ impl Exec<'_, '_> {
             for s in &plan.steps[at..=end] {
                 self.set_null(s.slot);
             }
-            return self.enter_next(run, end, row);
+            let ended = plan.steps[end].ends.iter().position(|e| e.start == at).unwrap_or(0);
+            return self.enter_next(run, end, ended, row);
         }
         self.step_rows(run, at, step, row)
     }
@@ -95,17 +96,23 @@ impl Exec<'_, '_> {
             self.give_back(run, step);
             return Ok(Flow::Continue);
         }
-        for start in 0..=at {
-            if run.plan.steps[start].outer_end == Some(at) {
-                run.matched[start] = true;
-            }
-        }
-        self.enter_next(run, at, row)
+        self.enter_next(run, at, 0, row)
     }
 
-    fn enter_next(&mut self, run: &mut JoinRun<'_>, at: usize, row: &mut RowFn<'_>) -> SqlResult<Flow> {
-        if !self.passes(run.plan.steps[at].after.as_ref())? {
-            return Ok(Flow::Continue);
+    /// Step `at` has its row: the outer joins that end here, from the one at `ended` on, have found a match.
+    fn enter_next(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        ended: usize,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let plan = run.plan;
+        for end in plan.steps[at].ends.iter().skip(ended) {
+            run.matched[end.start] = true;
+            if !self.passes(end.after.as_ref())? {
+                return Ok(Flow::Continue);
+            }
         }
         self.join(run, at + 1, row)
     }
@@ -133,7 +140,7 @@ impl Exec<'_, '_> {
                 self.prepare_slot(step.slot, handle);
                 self.table_rows(run, at, step, handle, access, row)
             }
-            (Source::Derived(_) | Source::Virtual(_), _) => {
+            (Source::Derived(_) | Source::Virtual(_) | Source::Working(_), _) => {
                 let rows = self.derived_rows(step)?;
                 for values in rows.iter() {
                     self.set_values(step.slot, values.clone());
@@ -358,7 +365,7 @@ impl Exec<'_, '_> {
                     }
                 }
             }
-            Source::Derived(_) | Source::Virtual(_) => {
+            Source::Derived(_) | Source::Virtual(_) | Source::Working(_) => {
                 let rows = self.derived_rows(step)?;
                 for values in rows.iter() {
                     self.set_values(step.slot, values.clone());
@@ -386,6 +393,9 @@ impl Exec<'_, '_> {
 
     /// All rows of a derived or virtual table, made once.
     fn derived_rows(&mut self, step: &TableStep) -> SqlResult<Arc<Vec<Vec<Value>>>> {
+        if let Source::Working(id) = &step.source {
+            return Ok(self.working.get(id).cloned().unwrap_or_default());
+        }
         if let Some(rows) = self.derived.get(&step.slot) {
             return Ok(rows.clone());
         }
@@ -399,7 +409,7 @@ impl Exec<'_, '_> {
                 rows
             }
             Source::Virtual(table) => self.cx.session.virtual_rows(table.name)?,
-            Source::Table(_) => Vec::new(),
+            Source::Table(_) | Source::Working(_) => Vec::new(),
         };
         let rows = Arc::new(rows);
         self.derived.insert(step.slot, rows.clone());

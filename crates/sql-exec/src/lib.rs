@@ -5,7 +5,7 @@
 //! | `run`, `context`, `sink`, `outcome` | the doors: [`run()`], what it runs in, where rows go, what it did |
 //! | `exec` | the state of one running statement |
 //! | `join` | nested loops, hash joins |
-//! | `select`, `group`, `subquery` | query blocks |
+//! | `select`, `group`, `window`, `recursive`, `subquery` | query blocks |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ mod group;
 mod insert;
 mod join;
 mod outcome;
+mod recursive;
 mod row;
 mod run;
 mod select;
@@ -27,6 +28,7 @@ mod sink;
 mod store;
 mod subquery;
 mod update;
+mod window;
 
 pub use admin::table_admin;
 pub use context::{ExecContext, ExecSettings, SessionState, Workspace, lock_tables, mdl_error};

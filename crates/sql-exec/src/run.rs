@@ -2,7 +2,7 @@
 
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::expr::{Expr, Typed};
-use sql_plan::plan::{Plan, PlanKind, QueryPlan};
+use sql_plan::plan::{Plan, PlanKind, QueryBody, QueryPlan, Returning};
 use types::Value;
 
 use crate::context::{ExecContext, SlotState};
@@ -25,9 +25,13 @@ pub fn run(
     let outcome = match &plan.kind {
         PlanKind::Query(query) if !query.into.is_empty() => exec.select_into(query),
         PlanKind::Query(query) => exec.send(query, sink),
-        PlanKind::Insert(insert) => exec.insert(insert),
+        PlanKind::Insert(insert) => {
+            exec.insert(insert).and_then(|o| exec.send_returned(insert.returning.as_ref(), o, sink))
+        }
         PlanKind::Update(update) => exec.update(update),
-        PlanKind::Delete(delete) => exec.delete(delete),
+        PlanKind::Delete(delete) => {
+            exec.delete(delete).and_then(|o| exec.send_returned(delete.returning.as_ref(), o, sink))
+        }
         PlanKind::Do(exprs) => {
             for e in exprs {
                 e.eval(&mut exec)?;
@@ -70,13 +74,69 @@ impl Exec<'_, '_> {
         let mut rows = 0u64;
         let most = self.cx.settings.select_limit;
         if most > 0 {
-            self.query(query, &mut |exec, row| {
+            let examined = self.start_examining(query)?;
+            let done = self.query(query, &mut |exec, row| {
                 exec.send_row(row, sink)?;
                 rows += 1;
                 Ok(if rows >= most { Flow::Stop } else { Flow::Continue })
-            })?;
+            });
+            match done {
+                Err(SqlError::RowsExamined) => self.examined(query, examined)?,
+                other => _ = other?,
+            }
         }
         Ok(Outcome { has_rows: true, found_rows: rows, ..Outcome::default() })
+    }
+
+    fn start_examining(&mut self, query: &QueryPlan) -> SqlResult<u64> {
+        let QueryBody::Select(select) = &query.body else { return Ok(0) };
+        let Some(e) = &select.limit.examined else { return Ok(0) };
+        let most = self.limit_value(e, "LIMIT ROWS EXAMINED")?;
+        self.examine = Some(most);
+        Ok(most)
+    }
+
+    /// LIMIT ROWS EXAMINED ended the query: what has been sent stays, a sort has nothing yet.
+    fn examined(&mut self, query: &QueryPlan, most: u64) -> SqlResult<()> {
+        self.cx.warnings.warn(SqlError::Other {
+            errno: 1931,
+            state: *b"HY000",
+            text: format!(
+                "Query execution was interrupted. The query exceeded LIMIT ROWS EXAMINED {most}. The query result may be incomplete"
+            ),
+        });
+        match &query.body {
+            QueryBody::Select(select) if !select.order.is_empty() => Err(SqlError::Other {
+                errno: 1028,
+                state: *b"HY000",
+                text: "Sort aborted: LIMIT ROWS EXAMINED".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends what RETURNING has gathered.
+    fn send_returned(
+        &mut self,
+        returning: Option<&Returning>,
+        outcome: Outcome,
+        sink: &mut dyn RowSink,
+    ) -> SqlResult<Outcome> {
+        let Some(returning) = returning else { return Ok(outcome) };
+        sink.columns(&returning.columns).map_err(|_| SqlError::Interrupted)?;
+        for row in std::mem::take(&mut self.returned) {
+            self.send_row(RowOut::Values(&row), sink)?;
+        }
+        Ok(Outcome { has_rows: true, ..outcome })
+    }
+
+    /// Keeps the RETURNING row of the row in the slot.
+    pub(crate) fn keep_returning(&mut self, returning: Option<&Returning>) -> SqlResult<()> {
+        if let Some(returning) = returning {
+            let row: SqlResult<Vec<Value>> = returning.output.iter().map(|t| t.expr.eval(self)).collect();
+            self.returned.push(row?);
+        }
+        Ok(())
     }
 
     fn send_row(&mut self, row: RowOut<'_>, sink: &mut dyn RowSink) -> SqlResult<()> {

@@ -41,10 +41,12 @@ pub(crate) type EmitFn<'f> = dyn FnMut(&mut Exec<'_, '_>, RowOut<'_>) -> SqlResu
 pub(crate) struct Limit {
     pub(crate) offset: u64,
     pub(crate) count: u64,
+    /// Rows equal to the last one come too; without any order that is every row.
+    pub(crate) with_ties: bool,
 }
 
 impl Limit {
-    fn end(self) -> u64 {
+    pub(crate) fn end(self) -> u64 {
         self.offset.saturating_add(self.count)
     }
 }
@@ -54,6 +56,7 @@ impl Exec<'_, '_> {
         match &query.body {
             QueryBody::Select(select) => self.select(select, emit),
             QueryBody::Set(set) => self.set_operation(set, emit),
+            QueryBody::Recursive(recursive) => self.recursive(recursive, emit),
             QueryBody::Values(rows) => {
                 for row in rows {
                     let values: SqlResult<Vec<Value>> = row.iter().map(|e| e.eval(self)).collect();
@@ -70,10 +73,11 @@ impl Exec<'_, '_> {
         Ok(Limit {
             offset: plan.offset.as_ref().map_or(Ok(0), |e| self.limit_value(e, "OFFSET"))?,
             count: plan.count.as_ref().map_or(Ok(u64::MAX), |e| self.limit_value(e, "LIMIT"))?,
+            with_ties: plan.with_ties,
         })
     }
 
-    fn limit_value(&mut self, e: &Expr, what: &str) -> SqlResult<u64> {
+    pub(crate) fn limit_value(&mut self, e: &Expr, what: &str) -> SqlResult<u64> {
         match e.eval(self)? {
             Value::Int(v) if v >= 0 => Ok(v as u64),
             Value::UInt(v) => Ok(v),
@@ -105,11 +109,11 @@ impl Exec<'_, '_> {
                     if passed <= limit.offset {
                         return Ok(Flow::Continue);
                     }
-                    if passed > limit.end() {
+                    if passed > limit.end() && !limit.with_ties {
                         return Ok(Flow::Stop);
                     }
                     let flow = emit(exec, RowOut::Slots(&plan.output))?;
-                    let full = passed == limit.end() && !plan.found_rows;
+                    let full = passed == limit.end() && !plan.found_rows && !limit.with_ties;
                     Ok(if full { Flow::Stop } else { flow })
                 })
                 .map(|_| Flow::Continue);
@@ -153,6 +157,17 @@ impl Exec<'_, '_> {
     }
 
     fn rows_now(&mut self, plan: &SelectPlan, row: &mut crate::join::RowFn<'_>) -> SqlResult<Flow> {
+        match &plan.windows {
+            Some(windows) => self.windowed(plan, windows, row),
+            None => self.rows_before_windows(plan, row),
+        }
+    }
+
+    pub(crate) fn rows_before_windows(
+        &mut self,
+        plan: &SelectPlan,
+        row: &mut crate::join::RowFn<'_>,
+    ) -> SqlResult<Flow> {
         let mode = self.read_mode(plan.lock);
         let open = plan.never.is_none() && self.passes(plan.gate.as_ref())?;
         if let Some(group) = &plan.group {
@@ -161,7 +176,10 @@ impl Exec<'_, '_> {
         if !open {
             return Ok(Flow::Continue);
         }
-        let limited = plan.order.is_empty() && plan.steps.len() == 1 && plan.steps[0].on.is_none();
+        let limited = plan.order.is_empty()
+            && plan.windows.is_none()
+            && plan.steps.len() == 1
+            && plan.steps[0].on.is_none();
         let expect =
             if limited && plan.limit.count.is_some() { Some(self.limit(&plan.limit)?.end()) } else { None };
         let mut run = JoinRun::new(plan, mode, expect, self.cx.trx.options().isolation);
@@ -171,7 +189,7 @@ impl Exec<'_, '_> {
     }
 
     /// Bytes that are equal for equal output rows.
-    fn row_key(&mut self, output: &[Typed]) -> SqlResult<Vec<u8>> {
+    pub(crate) fn row_key(&mut self, output: &[Typed]) -> SqlResult<Vec<u8>> {
         let mut key = Vec::new();
         for typed in output {
             let value = typed.expr.eval(self)?;
@@ -270,7 +288,7 @@ impl Exec<'_, '_> {
 }
 
 /// A value as the common type of a UNION's column.
-fn convert_to(value: Value, typed: &Typed, cx: &mut Context) -> Value {
+pub(crate) fn convert_to(value: Value, typed: &Typed, cx: &mut Context) -> Value {
     use sql_plan::expr::CastTo;
     use sql_plan::meta::FieldType;
     let to = match typed.ty.field {
@@ -305,7 +323,8 @@ impl<'k> Sorter<'k> {
         let wanted = self.limit.end();
         if wanted < (1 << 20) && self.rows.len() as u64 >= (wanted * 2).max(256) && !self.keys.is_empty() {
             self.sort(cx);
-            self.rows.truncate(wanted as usize);
+            let keep = self.last_wanted(cx);
+            self.rows.truncate(keep);
         }
     }
 
@@ -314,13 +333,25 @@ impl<'k> Sorter<'k> {
         self.rows.sort_by(|a, b| order(keys, &a.0, &b.0, cx));
     }
 
+    /// Where the rows that are wanted end, ties included.
+    fn last_wanted(&self, cx: &mut Context) -> usize {
+        let mut end = usize::try_from(self.limit.end()).unwrap_or(usize::MAX).min(self.rows.len());
+        if self.limit.with_ties && end > 0 {
+            let last = &self.rows[end - 1].0;
+            while end < self.rows.len() && order(self.keys, last, &self.rows[end].0, cx).is_eq() {
+                end += 1;
+            }
+        }
+        end
+    }
+
     fn finish(mut self, cx: &mut Context) -> impl Iterator<Item = Vec<Value>> + use<'k> {
         if !self.keys.is_empty() {
             self.sort(cx);
         }
         let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
-        let count = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
-        self.rows.into_iter().skip(offset).take(count).map(|(_, row)| row)
+        let end = self.last_wanted(cx);
+        self.rows.into_iter().take(end).skip(offset).map(|(_, row)| row)
     }
 }
 

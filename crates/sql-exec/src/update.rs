@@ -278,6 +278,7 @@ impl Exec<'_, '_> {
     pub(crate) fn delete(&mut self, plan: &DeletePlan) -> SqlResult<Outcome> {
         let affected = if let Some(key) = point_access(&plan.select)
             && plan.targets.len() == 1
+            && plan.returning.is_none()
             && plan.select.steps[0].on.is_none()
             && plan.select.gate.is_none()
         {
@@ -319,6 +320,7 @@ impl Exec<'_, '_> {
             return Ok(0);
         }
         self.rows(&plan.select, &mut |exec| {
+            exec.keep_returning(plan.returning.as_ref())?;
             exec.delete_row(table, *slot)?;
             affected += 1;
             Ok(if affected >= limit.count { Flow::Stop } else { Flow::Continue })
@@ -342,6 +344,7 @@ impl Exec<'_, '_> {
                 let row = &exec.cx.workspace.slots[usize::from(*slot)];
                 if row.state == SlotState::Packed && seen.insert((i, row.buf.key.clone())) {
                     found.push((i, row.buf.clone()));
+                    exec.keep_returning(plan.returning.as_ref())?;
                 }
             }
             Ok(Flow::Continue)

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use smallvec::SmallVec;
 use sql_syntax::ast::IndexHintKind;
 
 use crate::error::SqlResult;
 use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
-use crate::plan::{Access, SelectPlan, Source, StepInfo, TableStep};
+use crate::plan::{Access, OuterEnd, SelectPlan, Source, StepInfo, TableStep};
 use crate::planner::Planner;
 use crate::query::{is_always, is_never, slots_of};
 use crate::range::{self, Candidate, Wanted};
@@ -93,18 +94,16 @@ pub(crate) fn optimise(
     while !remaining.is_empty() {
         let pick = if fixed || single { 0 } else { cheapest(planner, &remaining, &conditions, &bound, &own) };
         let (at, table) = remaining.remove(pick);
+        // Inner groups stand before the groups around them.
         let group = join.groups.iter().position(|g| (g.start..=g.end).contains(&at));
         let step = match group {
             None => inner_step(planner, table, &mut conditions, &mut bound, &own),
             Some(g) => outer_step(planner, table, at, &mut join.groups[g], &mut bound, &own),
         };
         plan.steps.push(step);
-        if let Some(g) = group
-            && join.groups[g].end == at
-        {
-            let after = place(&mut conditions, &bound);
-            let last = plan.steps.last_mut().expect("a step was pushed");
-            last.after = Expr::and(after);
+        if group.is_some() {
+            let ends = end_groups(&mut join.groups, at, &mut conditions, &bound, &own);
+            plan.steps.last_mut().expect("a step was pushed").ends = ends;
         }
     }
     crate::order::use_index_order(plan);
@@ -149,19 +148,27 @@ fn has_side_effects(e: &Expr) -> bool {
     found
 }
 
-/// `a LEFT JOIN b ... WHERE b.x = 1` is an inner join: the condition is never true for the row of NULLs.
+/// `a LEFT JOIN b ... WHERE b.x = 1` is an inner join: the condition is never true for the row of NULLs. So is an outer join
+/// inside the right side of another one whose condition rejects its NULLs.
 fn simplify_outer_joins(join: &mut JoinInput) {
-    let mut kept = Vec::new();
-    for group in std::mem::take(&mut join.groups) {
-        let mut slots = SlotSet::default();
-        join.tables[group.start..=group.end].iter().for_each(|t| slots.insert(t.slot));
-        if join.conditions.iter().any(|c| rejects_nulls(c, &slots)) {
-            join.conditions.extend(group.on);
-        } else {
-            kept.push(group);
+    loop {
+        let found = (0..join.groups.len()).rev().find_map(|g| {
+            let group = &join.groups[g];
+            let mut slots = SlotSet::default();
+            join.tables[group.start..=group.end].iter().for_each(|t| slots.insert(t.slot));
+            let around = (g + 1..join.groups.len())
+                .find(|o| join.groups[*o].start <= group.start && join.groups[*o].end >= group.end);
+            let outside = around.map_or(&join.conditions, |o| &join.groups[o].on);
+            outside.iter().any(|c| rejects_nulls(c, &slots)).then_some((g, around))
+        });
+        let Some((g, around)) = found else { return };
+        let on = std::mem::take(&mut join.groups[g].on);
+        match around {
+            Some(o) => join.groups[o].on.extend(on),
+            None => join.conditions.extend(on),
         }
+        join.groups.remove(g);
     }
-    join.groups = kept;
 }
 
 fn rejects_nulls(e: &Expr, slots: &SlotSet) -> bool {
@@ -314,7 +321,7 @@ fn choose(
             };
             range::candidates(&wanted, conditions, own, bound)
         }
-        Source::Derived(_) | Source::Virtual(_) => Candidate::rows(Access::Rows, 100.0),
+        Source::Derived(_) | Source::Virtual(_) | Source::Working(_) => Candidate::rows(Access::Rows, 100.0),
     };
     Choice { candidate, is_connected }
 }
@@ -388,6 +395,34 @@ fn outer_step(
     step
 }
 
+/// The outer groups whose last table is `at`, innermost first, each with the conditions around it that can be checked now.
+fn end_groups(
+    groups: &mut [OuterGroup],
+    at: usize,
+    conditions: &mut [Condition],
+    bound: &SlotSet,
+    own: &SlotSet,
+) -> SmallVec<[OuterEnd; 1]> {
+    let mut ends = SmallVec::new();
+    for g in 0..groups.len() {
+        if groups[g].end != at {
+            continue;
+        }
+        let start = groups[g].start;
+        let around = groups[g + 1..].iter_mut().find(|o| o.start <= start && o.end >= at);
+        let after = match around {
+            None => place(conditions, bound),
+            Some(around) => {
+                let (now, later) = around.on.drain(..).partition(|e| own_slots(e, own).is_subset(bound));
+                around.on = later;
+                now
+            }
+        };
+        ends.push(OuterEnd { start, after: Expr::and(after) });
+    }
+    ends
+}
+
 /// Conditions whose tables are all there now.
 fn place(conditions: &mut [Condition], bound: &SlotSet) -> Vec<Expr> {
     let mut out = Vec::new();
@@ -420,9 +455,10 @@ fn hash_keys(
             continue;
         }
         let (l, r) = (own_slots(left, own), own_slots(right, own));
-        let sides = if l == me && !r.contains(slot) && !r.is_empty() {
+        // The table is built once: its side reads nothing but its own row.
+        let sides = if l == me && left.slots() == me && !r.contains(slot) && !r.is_empty() {
             (left, right)
-        } else if r == me && !l.contains(slot) && !l.is_empty() {
+        } else if r == me && right.slots() == me && !l.contains(slot) && !l.is_empty() {
             (right, left)
         } else {
             continue;
@@ -448,7 +484,7 @@ fn step(table: FromTable, candidate: Candidate, on: Option<Expr>, covered: Optio
         on,
         covered,
         outer_end: None,
-        after: None,
+        ends: SmallVec::new(),
         info: StepInfo {
             rows: candidate.rows.max(1.0) as u64,
             possible_keys: candidate.possible_keys,

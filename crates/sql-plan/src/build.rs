@@ -89,7 +89,7 @@ impl<'a> Planner<'a> {
             A::Call(call) => self.call(call, clause),
             A::Special(special) => self.special(special, clause),
             A::Aggregate(aggregate) => self.aggregate(aggregate, clause),
-            A::Window(_) => Err(SqlError::not_supported("window functions")),
+            A::Window(call) => self.window_call(call, clause),
             A::Default | A::Ignore => Err(SqlError::not_supported("DEFAULT in an expression")),
         }
     }
@@ -216,6 +216,11 @@ impl<'a> Planner<'a> {
         if op == B::Concat {
             return self.call_function("concat", &[*left, *right], clause);
         }
+        if op == B::SoundsLike {
+            let left = self.call_function("soundex", &[*left], clause)?;
+            let right = self.call_function("soundex", &[*right], clause)?;
+            return self.comparison(CompareOp::Eq, left, right);
+        }
         let (left, right) = (self.expr(left, clause)?, self.expr(right, clause)?);
         if let Some(op) = compare_op(op) {
             return self.comparison(op, left, right);
@@ -239,7 +244,7 @@ impl<'a> Planner<'a> {
             B::BitXor => ArithOp::BitXor,
             B::ShiftLeft => ArithOp::ShiftLeft,
             B::ShiftRight => ArithOp::ShiftRight,
-            _ => return Err(SqlError::not_supported("SOUNDS LIKE")),
+            other => return Err(SqlError::not_supported(format!("operator {other:?}"))),
         };
         self.arith(arith, left, right)
     }
@@ -274,7 +279,13 @@ impl<'a> Planner<'a> {
                 let expr = if op == CompareOp::Ne { Expr::Not(Box::new(all)) } else { all };
                 return Ok(Typed::new(expr, ExprType::boolean()));
             }
-            (Expr::Row(_), Expr::Row(_)) => return Err(SqlError::not_supported("order of rows")),
+            (Expr::Row(a), Expr::Row(b)) => {
+                if a.len() != b.len() {
+                    return Err(SqlError::OperandColumns(a.len() as u32));
+                }
+                let expr = row_order(op, a, b, CompareAs::Any(self.cx.connection_collation));
+                return Ok(Typed::new(expr, ExprType::boolean()));
+            }
             (Expr::Row(a), _) | (_, Expr::Row(a)) => return Err(SqlError::OperandColumns(a.len() as u32)),
             _ => {}
         }
@@ -578,7 +589,24 @@ impl<'a> Planner<'a> {
         let args: SqlResult<Vec<Typed>> = a.args.iter().map(|e| self.expr(e, clause)).collect();
         let order = self.sort_keys(a.order_by, clause);
         self.scope_mut().in_aggregate = false;
-        let (args, order) = (args?, order?);
+        let built = self.aggregate_of(a, args?, order?)?;
+        let ty = built.ty;
+        let scope = self.scope_mut();
+        let column = scope.aggregates.len() as u16;
+        scope.aggregates.push(built);
+        Ok(Typed::new(Expr::Column(ColumnRef { slot: scope.group_slot, column }), ty))
+    }
+
+    /// An aggregate over arguments that are built.
+    pub(crate) fn aggregate_of(
+        &mut self,
+        a: &ast::Aggregate<'a>,
+        mut args: Vec<Typed>,
+        order: Vec<SortKey>,
+    ) -> SqlResult<Aggregate> {
+        if args.iter().any(|t| matches!(t.expr, Expr::Row(_))) {
+            return Err(SqlError::OperandColumns(1));
+        }
         use ast::AggregateFunction as F;
         let kind = match a.function {
             F::Count if args.is_empty() => AggregateKind::CountAll,
@@ -595,8 +623,18 @@ impl<'a> Planner<'a> {
             F::VarPop => AggregateKind::VarPop,
             F::VarSamp => AggregateKind::VarSamp,
             F::GroupConcat => AggregateKind::GroupConcat,
-            F::JsonArrayAgg | F::JsonObjectAgg | F::PercentileCont | F::PercentileDisc | F::Median => {
-                return Err(SqlError::not_supported("this aggregate function"));
+            F::JsonArrayAgg | F::JsonObjectAgg => {
+                let last = args.pop().ok_or_else(|| SqlError::WrongParameterCount("json_arrayagg".into()))?;
+                let last = self.as_json(last)?;
+                args.push(last);
+                if a.function == F::JsonArrayAgg {
+                    AggregateKind::JsonArrayAgg
+                } else {
+                    AggregateKind::JsonObjectAgg
+                }
+            }
+            F::PercentileCont | F::PercentileDisc | F::Median => {
+                return Err(SqlError::not_supported("this function without OVER"));
             }
         };
         let ty = self.aggregate_type(kind, &args);
@@ -605,10 +643,8 @@ impl<'a> Planner<'a> {
             None => CompareAs::Int,
         };
         let separator = a.separator.map(Into::into);
-        let scope = self.scope_mut();
-        let column = scope.aggregates.len() as u16;
-        scope.aggregates.push(Aggregate { kind, distinct: a.distinct, args, order, separator, ty, compare });
-        Ok(Typed::new(Expr::Column(ColumnRef { slot: scope.group_slot, column }), ty))
+        let limit = self.limit(a.limit)?;
+        Ok(Aggregate { kind, distinct: a.distinct, args, order, separator, limit, ty, compare })
     }
 
     fn aggregate_type(&self, kind: AggregateKind, args: &[Typed]) -> ExprType {
@@ -631,7 +667,7 @@ impl<'a> Planner<'a> {
             }
             K::Min | K::Max => arg.nullable(true),
             K::BitAnd | K::BitOr | K::BitXor => ExprType::bigint().unsigned().not_null(),
-            K::GroupConcat => {
+            K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => {
                 let collation =
                     if arg.field.is_text() { arg.collation } else { self.cx.connection_collation };
                 ExprType {
@@ -702,6 +738,25 @@ fn hybrid(bytes: &[u8]) -> Typed {
     let value = bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b));
     let ty = ExprType::text(bytes.len() as u32, Collation::BINARY, Coercibility::Coercible).not_null();
     Typed::new(Expr::Const(Value::Bit { value, bits: bytes.len() as u8 * 8 }), ty)
+}
+
+/// `(a, b) < (c, d)`: the first columns that differ decide.
+fn row_order(op: CompareOp, a: &[Expr], b: &[Expr], compare: CompareAs) -> Expr {
+    let pair = |op: CompareOp, i: usize| Expr::Compare {
+        op,
+        compare,
+        left: Box::new(a[i].clone()),
+        right: Box::new(b[i].clone()),
+    };
+    let strict = match op {
+        CompareOp::Le => CompareOp::Lt,
+        CompareOp::Ge => CompareOp::Gt,
+        other => other,
+    };
+    let last = a.len() - 1;
+    (0..last).rev().fold(pair(op, last), |rest, i| {
+        Expr::Or(vec![pair(strict, i), Expr::And(vec![pair(CompareOp::Eq, i), rest])])
+    })
 }
 
 /// The comparison that an operator is, if it is one.

@@ -117,6 +117,18 @@ impl<'a> Planner<'a> {
         Typed::new(call, ty)
     }
 
+    /// An argument that becomes a part of a JSON value, as JSON text.
+    pub(crate) fn as_json(&mut self, arg: Typed) -> SqlResult<Typed> {
+        let name = if makes_json(&arg.expr) {
+            "<json>"
+        } else if (ExprType { nullable: true, ..arg.ty }) == ExprType::boolean() {
+            "<json boolean>"
+        } else {
+            "<json literal>"
+        };
+        self.library_call(name, vec![arg])
+    }
+
     fn coalesce(&mut self, args: Vec<Typed>, name: &str) -> SqlResult<Typed> {
         let mut ty = args[0].ty;
         for arg in &args[1..] {
@@ -253,6 +265,15 @@ impl<'a> Planner<'a> {
     pub(crate) fn date_add(&mut self, add: &ast::DateAdd<'a>, clause: Clause) -> SqlResult<Typed> {
         let args = vec![self.expr(&add.date, clause)?, self.expr(&add.amount, clause)?];
         self.unit_call(if add.subtract { "date_sub" } else { "date_add" }, add.unit, args, 2)
+    }
+}
+
+/// True when the value of an expression is JSON by its making, not a text that may look like it.
+fn makes_json(e: &Expr) -> bool {
+    match e {
+        Expr::Collate(arg, _) => makes_json(arg),
+        Expr::Call { function, .. } => function.makes_json(),
+        _ => false,
     }
 }
 

@@ -53,6 +53,9 @@ pub(crate) fn columns_of(plan: &SelectPlan, slot: Slot) -> BTreeSet<usize> {
     if let Some(group) = &plan.group {
         out.extend(group.carried.iter().filter(|c| c.slot == slot).map(|c| usize::from(c.column)));
     }
+    if let Some(windows) = &plan.windows {
+        out.extend(windows.carried.iter().filter(|c| c.slot == slot).map(|c| usize::from(c.column)));
+    }
     out
 }
 

@@ -10,15 +10,15 @@ use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot};
 use crate::plan::{
     Access, AssignValue, Assignment, DeletePlan, InsertPlan, InsertSource, LockMode, LockWaitPolicy,
-    OnDuplicate, SelectPlan, UpdatePlan, UpdateTarget,
+    OnDuplicate, Returning, SelectPlan, UpdatePlan, UpdateTarget,
 };
 use crate::planner::Planner;
 use crate::query::base_scope_table;
 use crate::scope::{Name, Scope};
 
 pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> SqlResult<InsertPlan> {
-    if !insert.partitions.is_empty() || !insert.returning.is_empty() {
-        return Err(SqlError::not_supported("PARTITION and RETURNING of INSERT"));
+    if !insert.partitions.is_empty() {
+        return Err(SqlError::not_supported("PARTITION of INSERT"));
     }
     refuse_virtual(planner, &insert.table)?;
     let table = planner.base_table(&insert.table, &insert.table.name.text())?;
@@ -51,6 +51,12 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
     let empty_rows = matches!(&source, InsertSource::Rows(rows) if rows.iter().all(Vec::is_empty));
     let columns = if empty_rows { Vec::new() } else { columns };
     let on_duplicate = on_duplicate(planner, insert, &table, slot)?;
+    let mut scope = Scope::default();
+    scope.add(base_scope_table(slot, table.def.name.clone(), &table))?;
+    planner.scopes.push(scope);
+    let returning = returning(planner, insert.returning);
+    planner.scopes.pop();
+    let returning = returning?;
     Ok(InsertPlan {
         table,
         slot,
@@ -59,7 +65,17 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         on_duplicate,
         ignore: insert.ignore,
         replace: insert.replace,
+        returning,
     })
+}
+
+/// RETURNING, over the tables in scope.
+fn returning<'a>(planner: &mut Planner<'a>, items: &[ast::SelectItem<'a>]) -> SqlResult<Option<Returning>> {
+    if items.is_empty() {
+        return Ok(None);
+    }
+    let (output, columns) = planner.select_list(items)?;
+    Ok(Some(Returning { output, columns }))
 }
 
 fn refuse_virtual(planner: &Planner<'_>, name: &ast::ObjectName<'_>) -> SqlResult<()> {
@@ -177,6 +193,7 @@ fn find_rows<'a>(
         output: Vec::new(),
         group: None,
         having: None,
+        windows: None,
         distinct: false,
         order,
         limit,
@@ -279,8 +296,8 @@ fn walk(e: &Expr, look: &mut dyn FnMut(&Expr)) {
 }
 
 pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
-    if delete.history.is_some() || delete.portion.is_some() || !delete.returning.is_empty() {
-        return Err(SqlError::not_supported("WITH, HISTORY, PORTION and RETURNING of DELETE"));
+    if delete.history.is_some() || delete.portion.is_some() {
+        return Err(SqlError::not_supported("HISTORY and PORTION of DELETE"));
     }
     planner.scopes.push(Scope::default());
     let plan = delete_in_scope(planner, delete);
@@ -315,7 +332,8 @@ fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> S
         };
         targets.push((slot, target_table(planner, slot)?));
     }
+    let returning = returning(planner, delete.returning)?;
     let select = find_rows(planner, join, delete.order_by, delete.limit)?;
     let buffered = select.steps.len() > 1 || !select.order.is_empty() || reads_itself(&select, &[]);
-    Ok(DeletePlan { select, targets, ignore: delete.ignore, buffered })
+    Ok(DeletePlan { select, targets, ignore: delete.ignore, buffered, returning })
 }

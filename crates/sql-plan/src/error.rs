@@ -196,6 +196,8 @@ pub enum SqlError {
         table: String,
     },
     Interrupted,
+    /// LIMIT ROWS EXAMINED is used up: the statement ends with the rows it has.
+    RowsExamined,
     ReadOnly,
     ReadOnlyTransaction,
     RowTooLarge {

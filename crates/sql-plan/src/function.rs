@@ -43,6 +43,34 @@ impl Function {
         ];
         self.0.names.iter().any(|name| NAMES.contains(name))
     }
+    /// Its texts are JSON values, which other JSON functions take in as such.
+    pub(crate) fn makes_json(self) -> bool {
+        const NAMES: [&str; 22] = [
+            "json_array",
+            "json_array_append",
+            "json_array_insert",
+            "json_array_intersect",
+            "json_compact",
+            "json_detailed",
+            "json_extract",
+            "json_insert",
+            "json_key_value",
+            "json_keys",
+            "json_loose",
+            "json_merge",
+            "json_merge_patch",
+            "json_normalize",
+            "json_object",
+            "json_object_filter_keys",
+            "json_object_to_array",
+            "json_query",
+            "json_quote",
+            "json_remove",
+            "json_replace",
+            "json_set",
+        ];
+        NAMES.contains(&self.name())
+    }
     pub(crate) fn accepts(self, args: usize) -> bool {
         self.0.accepts(args)
     }

@@ -8,6 +8,7 @@
 //! | `planner`, `scope` | one statement's planning; names |
 //! | `build`, `call`, `typing`, `fold` | expressions and their types |
 //! | `query`, `dml` | query blocks; INSERT, UPDATE, DELETE |
+//! | `window`, `rollup`, `recursive` | window functions, WITH ROLLUP, WITH RECURSIVE |
 //! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
 //! | `keys` | key ranges of values |
 //! | `plan`, `expr`, `meta` | the result |
@@ -35,7 +36,10 @@ mod planner;
 mod print;
 mod query;
 mod range;
+mod recursive;
+mod rollup;
 mod scope;
 pub mod typing;
+mod window;
 
 pub use planner::{LockedTable, PlanContext, Variables, plan, plan_expr};

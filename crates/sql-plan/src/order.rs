@@ -7,7 +7,12 @@ use crate::plan::{Access, Interval, PartRange, SelectPlan, SortKey, Source, Tabl
 
 /// Drops the sort, or replaces a scan by an ordered index, where that is cheaper.
 pub(crate) fn use_index_order(plan: &mut SelectPlan) {
-    if plan.group.is_some() || plan.order.is_empty() || plan.distinct && plan.steps.len() > 1 {
+    if plan.group.is_some()
+        || plan.windows.is_some()
+        || plan.limit.with_ties
+        || plan.order.is_empty()
+        || plan.distinct && plan.steps.len() > 1
+    {
         return;
     }
     let limited = plan.limit.count.is_some();

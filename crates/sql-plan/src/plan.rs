@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use catalog::TableHandle;
+use smallvec::SmallVec;
 use types::Value;
 
 use crate::expr::{ColumnRef, CompareAs, Expr, Slot, Typed};
@@ -47,7 +48,9 @@ impl Plan {
     /// Result columns; empty for statements without a result set.
     pub fn columns(&self) -> &[ColumnMeta] {
         match &self.kind {
-            PlanKind::Query(q) => &q.columns,
+            PlanKind::Query(q) if q.into.is_empty() => &q.columns,
+            PlanKind::Insert(InsertPlan { returning: Some(r), .. })
+            | PlanKind::Delete(DeletePlan { returning: Some(r), .. }) => &r.columns,
             _ => &[],
         }
     }
@@ -81,6 +84,26 @@ pub enum QueryBody {
     Set(Box<SetPlan>),
     /// VALUES (..), (..)
     Values(Vec<Vec<Expr>>),
+    /// A table of WITH RECURSIVE.
+    Recursive(Box<RecursivePlan>),
+}
+
+/// `seed UNION [ALL] step`: the steps read the rows that the last round added, until a round adds none.
+#[derive(Debug, Clone)]
+pub struct RecursivePlan {
+    /// Names the table; steps read it as `Source::Working` of the same number.
+    pub id: Slot,
+    pub seeds: Vec<QueryPlan>,
+    pub steps: Vec<QueryPlan>,
+    /// UNION ALL: rows that are there already count again.
+    pub all: bool,
+    /// Columns by which rows are the same (CYCLE ... RESTRICT); all of them otherwise.
+    pub unique: Vec<usize>,
+    pub columns: Vec<Typed>,
+    pub names: Vec<String>,
+    /// Slots and subqueries of the steps: what they remember is forgotten after each round.
+    pub slots: std::ops::Range<Slot>,
+    pub subqueries: std::ops::Range<u16>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +137,10 @@ pub struct SetTerm {
 pub struct LimitPlan {
     pub count: Option<Expr>,
     pub offset: Option<Expr>,
+    /// FETCH ... WITH TIES: rows equal to the last one by ORDER BY come too.
+    pub with_ties: bool,
+    /// LIMIT ROWS EXAMINED.
+    pub examined: Option<Expr>,
 }
 
 #[derive(Debug, Clone)]
@@ -146,6 +173,7 @@ pub struct SelectPlan {
     pub output: Vec<Typed>,
     pub group: Option<GroupPlan>,
     pub having: Option<Expr>,
+    pub windows: Option<WindowPlan>,
     pub distinct: bool,
     /// Empty when the rows come in order.
     pub order: Vec<SortKey>,
@@ -163,7 +191,10 @@ pub struct SelectPlan {
 #[derive(Debug, Clone)]
 pub struct GroupPlan {
     /// Empty = one group over everything (also over no row).
-    pub keys: Vec<(Expr, CompareAs)>,
+    pub keys: Vec<SortKey>,
+    /// WITH ROLLUP: a group for each leading part of the keys too. The keys' values are columns behind the aggregates, NULL where
+    /// the group stands for all of them.
+    pub rollup: bool,
     /// The slot whose columns are: `carried`, then the aggregates.
     pub slot: Slot,
     /// Columns of the group's first row that are used after grouping.
@@ -187,6 +218,8 @@ pub enum AggregateKind {
     VarPop,
     VarSamp,
     GroupConcat,
+    JsonArrayAgg,
+    JsonObjectAgg,
 }
 
 #[derive(Debug, Clone)]
@@ -196,9 +229,75 @@ pub struct Aggregate {
     pub args: Vec<Typed>,
     pub order: Vec<SortKey>,
     pub separator: Option<Box<[u8]>>,
+    /// LIMIT of GROUP_CONCAT and JSON_ARRAYAGG.
+    pub limit: LimitPlan,
     pub ty: crate::meta::ExprType,
     /// How MIN, MAX and DISTINCT compare.
     pub compare: CompareAs,
+}
+
+/// Window functions of a block: computed over its rows after grouping and HAVING.
+#[derive(Debug, Clone)]
+pub struct WindowPlan {
+    /// The slot whose columns are the functions' values.
+    pub slot: Slot,
+    /// Columns of the rows that are used afterwards or by the functions.
+    pub carried: Vec<ColumnRef>,
+    pub windows: Vec<Window>,
+    pub functions: Vec<WindowFunction>,
+}
+
+/// PARTITION BY and ORDER BY.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    pub partition: Vec<SortKey>,
+    pub order: Vec<SortKey>,
+}
+
+#[derive(Debug, Clone)]
+pub struct WindowFunction {
+    /// Index of its window.
+    pub window: usize,
+    pub kind: WindowKind,
+    pub args: Vec<Typed>,
+    pub frame: Frame,
+    pub ty: crate::meta::ExprType,
+}
+
+#[derive(Debug, Clone)]
+pub enum WindowKind {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Ntile,
+    Lag,
+    Lead,
+    FirstValue,
+    LastValue,
+    NthValue,
+    PercentileCont,
+    PercentileDisc,
+    Aggregate(Box<Aggregate>),
+}
+
+/// The rows around the current one that a function sees.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// RANGE: bounds are distances of the ORDER BY value; otherwise numbers of rows.
+    pub range: bool,
+    pub start: Bound,
+    pub end: Bound,
+}
+
+#[derive(Debug, Clone)]
+pub enum Bound {
+    First,
+    Preceding(Expr),
+    Current,
+    Following(Expr),
+    Last,
 }
 
 /// Where a step's rows come from.
@@ -209,6 +308,8 @@ pub enum Source {
     Derived(Box<QueryPlan>),
     /// A virtual table; the executor knows it by name and fills its rows.
     Virtual(VirtualTable),
+    /// The rows that the last round of a recursive table added.
+    Working(Slot),
 }
 
 #[derive(Debug, Clone)]
@@ -230,10 +331,19 @@ pub struct TableStep {
     pub covered: Option<Expr>,
     /// This step starts the right side of a LEFT JOIN that ends with the step of this index.
     pub outer_end: Option<usize>,
-    /// WHERE conditions on the right side of a LEFT JOIN, checked after it was extended with NULLs; at its last step.
-    pub after: Option<Expr>,
+    /// Right sides of outer joins that end here, the innermost first.
+    pub ends: SmallVec<[OuterEnd; 1]>,
     /// Estimates and candidates, for EXPLAIN.
     pub info: StepInfo,
+}
+
+/// The end of the right side of an outer join.
+#[derive(Debug, Clone)]
+pub struct OuterEnd {
+    /// The step it starts with.
+    pub start: usize,
+    /// Conditions from outside the right side, checked when it was matched or extended with NULLs.
+    pub after: Option<Expr>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -330,6 +440,14 @@ pub struct InsertPlan {
     pub on_duplicate: OnDuplicate,
     pub ignore: bool,
     pub replace: bool,
+    pub returning: Option<Returning>,
+}
+
+/// RETURNING: a result row for each row that was inserted or deleted.
+#[derive(Debug)]
+pub struct Returning {
+    pub output: Vec<Typed>,
+    pub columns: Vec<ColumnMeta>,
 }
 
 #[derive(Debug)]
@@ -362,6 +480,7 @@ pub struct DeletePlan {
     pub targets: Vec<(Slot, Arc<TableHandle>)>,
     pub ignore: bool,
     pub buffered: bool,
+    pub returning: Option<Returning>,
 }
 
 impl QueryPlan {
@@ -374,6 +493,9 @@ impl QueryPlan {
                 s.rest.iter().for_each(|t| t.query.outer_exprs(visit));
             }
             QueryBody::Values(rows) => rows.iter().flatten().for_each(visit),
+            QueryBody::Recursive(r) => {
+                r.seeds.iter().chain(&r.steps).for_each(|q| q.outer_exprs(visit));
+            }
         }
     }
 }
@@ -387,13 +509,40 @@ impl SelectPlan {
         self.gate.iter().for_each(&mut *visit);
         self.output.iter().for_each(|t| visit(&t.expr));
         if let Some(group) = &self.group {
-            group.keys.iter().for_each(|(e, _)| visit(e));
-            group.aggregates.iter().flat_map(|a| &a.args).for_each(|t| visit(&t.expr));
+            group.keys.iter().for_each(|k| visit(&k.expr));
+            group.aggregates.iter().for_each(|a| a.exprs(visit));
+        }
+        if let Some(windows) = &self.windows {
+            windows.exprs(visit);
         }
         self.having.iter().for_each(&mut *visit);
         self.order.iter().for_each(|k| visit(&k.expr));
         self.limit.count.iter().for_each(&mut *visit);
         self.limit.offset.iter().for_each(visit);
+    }
+}
+
+impl Aggregate {
+    fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        self.args.iter().for_each(|t| visit(&t.expr));
+        self.order.iter().for_each(|k| visit(&k.expr));
+    }
+}
+
+impl WindowPlan {
+    /// Every expression of the windows and their functions.
+    pub fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        for window in &self.windows {
+            window.partition.iter().chain(&window.order).for_each(|k| visit(&k.expr));
+        }
+        for function in &self.functions {
+            function.args.iter().for_each(|t| visit(&t.expr));
+            for bound in [&function.frame.start, &function.frame.end] {
+                if let Bound::Preceding(e) | Bound::Following(e) = bound {
+                    visit(e);
+                }
+            }
+        }
     }
 }
 
@@ -405,7 +554,7 @@ impl TableStep {
         self.access.exprs(visit);
         self.on.iter().for_each(&mut *visit);
         self.covered.iter().for_each(&mut *visit);
-        self.after.iter().for_each(visit);
+        self.ends.iter().filter_map(|e| e.after.as_ref()).for_each(visit);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::dml;
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot, SlotSet};
 use crate::plan::{Plan, PlanKind, QueryPlan};
+use crate::recursive::CommonTable;
 use crate::scope::Scope;
 
 /// What the planner asks of the session.
@@ -58,7 +59,9 @@ pub(crate) struct Planner<'a> {
     pub(crate) next_subquery: u16,
     pub(crate) tables: Vec<Arc<TableHandle>>,
     /// Common table expressions that can be named, innermost last.
-    pub(crate) common: Vec<(String, ast::CommonTable<'a>)>,
+    pub(crate) common: Vec<CommonTable<'a>>,
+    /// WINDOW clauses of the blocks that are being planned, innermost last.
+    pub(crate) windows: Vec<&'a [ast::NamedWindow<'a>]>,
     /// For values that are converted while planning.
     pub(crate) context: Context,
 }
@@ -104,6 +107,7 @@ impl<'a> Planner<'a> {
             next_subquery: 0,
             tables: Vec::new(),
             common: Vec::new(),
+            windows: Vec::new(),
             context: crate::fold::context(cx),
         }
     }

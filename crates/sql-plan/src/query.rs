@@ -12,6 +12,7 @@ use crate::plan::{
     SetTerm, SortKey, Source,
 };
 use crate::planner::Planner;
+use crate::recursive::CommonTable;
 use crate::scope::{Scope, ScopeColumn, ScopeTable, column_expr};
 use crate::typing::{compare_as, unify};
 
@@ -46,10 +47,7 @@ impl<'a> Planner<'a> {
         }
         let known = self.common.len();
         if let Some(with) = query.with {
-            if with.recursive {
-                return Err(SqlError::not_supported("WITH RECURSIVE"));
-            }
-            self.common.extend(with.tables.iter().map(|t| (t.name.text().into_owned(), *t)));
+            self.common.extend(with.tables.iter().map(|t| CommonTable::new(*t, with.recursive)));
         }
         let plan = self.query_body(query);
         self.common.truncate(known);
@@ -68,7 +66,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn body(&mut self, body: &ast::QueryBody<'a>) -> SqlResult<QueryPlan> {
+    pub(crate) fn body(&mut self, body: &ast::QueryBody<'a>) -> SqlResult<QueryPlan> {
         match body {
             ast::QueryBody::Select(select) => self.select(select, &[], None, None),
             ast::QueryBody::Nested(inner) => self.query(inner),
@@ -182,7 +180,9 @@ impl<'a> Planner<'a> {
     ) -> SqlResult<QueryPlan> {
         let group_slot = self.new_slot()?;
         self.scopes.push(Scope { group_slot, ..Scope::default() });
+        self.windows.push(select.windows);
         let plan = self.select_in_scope(select, order_by, limit, lock);
+        self.windows.pop();
         self.scopes.pop();
         plan
     }
@@ -194,26 +194,35 @@ impl<'a> Planner<'a> {
         limit: Option<&'a ast::Limit<'a>>,
         lock: Option<ast::RowLock>,
     ) -> SqlResult<QueryPlan> {
-        if !select.windows.is_empty() || select.rollup {
-            return Err(SqlError::not_supported("WINDOW and ROLLUP"));
+        if select.rollup && !order_by.is_empty() {
+            return Err(SqlError::WrongUsage { first: "CUBE/ROLLUP", second: "ORDER BY" });
         }
         let mut join = JoinInput { straight: select.options.straight_join, ..JoinInput::default() };
         self.add_tables(select.from, &mut join)?;
         self.filter(select.filter.as_ref(), &mut join)?;
         self.scope_mut().aggregates_allowed = true;
-        let (output, columns) = self.select_list(select)?;
+        let (output, columns) = self.select_list(select.items)?;
         self.scope_mut().aliases =
             columns.iter().map(|c| c.name.clone()).zip(output.iter().cloned()).collect();
         let keys = self.group_by(select.group_by, &output)?;
         let having = select.having.as_ref().map(|e| self.expr(e, Clause::Having)).transpose()?;
         let order = self.order_by(order_by, &output)?;
         let limit = self.limit(limit)?;
+        if limit.with_ties && order_by.is_empty() {
+            return Err(SqlError::Other {
+                errno: 4180,
+                state: *b"HY000",
+                text: "FETCH ... WITH TIES requires ORDER BY clause to be present".into(),
+            });
+        }
+        let windows = self.window_plan()?;
         let mut plan = SelectPlan {
             steps: Vec::new(),
             gate: None,
             output,
             group: None,
             having: having.map(|t| t.expr),
+            windows,
             distinct: select.options.distinct,
             order,
             limit,
@@ -223,7 +232,8 @@ impl<'a> Planner<'a> {
             found_rows: select.options.calc_found_rows,
             semi_consistent: false,
         };
-        self.group_plan(keys, &mut plan);
+        self.group_plan(keys, select, &mut plan);
+        self.carry_windows(&mut plan);
         access::optimise(self, join, &mut plan)?;
         Ok(QueryPlan { body: QueryBody::Select(Box::new(plan)), columns, into: Vec::new() })
     }
@@ -240,12 +250,24 @@ impl<'a> Planner<'a> {
     }
 
     /// Decides whether the block groups, and what must survive of a group's first row.
-    fn group_plan(&mut self, keys: Vec<Typed>, plan: &mut SelectPlan) {
+    fn group_plan(&mut self, keys: Vec<Typed>, select: &ast::Select<'a>, plan: &mut SelectPlan) {
         let scope = self.scope_mut();
         let aggregates = std::mem::take(&mut scope.aggregates);
         let (slot, slots) = (scope.group_slot, scope.slots);
         if aggregates.is_empty() && keys.is_empty() {
             return;
+        }
+        let keys: Vec<SortKey> = keys
+            .into_iter()
+            .zip(select.group_by)
+            .map(|(t, item)| {
+                let any = crate::expr::CompareAs::Any(t.ty.collation);
+                let compare = compare_as(&t, &t, "group by").unwrap_or(any);
+                SortKey { expr: t.expr, compare, descending: item.descending }
+            })
+            .collect();
+        if select.rollup {
+            crate::rollup::replace_keys(&keys, slot, aggregates.len(), plan);
         }
         let mut carried: Vec<ColumnRef> = Vec::new();
         let mut carry = |e: &Expr| {
@@ -258,20 +280,18 @@ impl<'a> Planner<'a> {
         plan.output.iter().for_each(|t| carry(&t.expr));
         plan.having.iter().for_each(&mut carry);
         plan.order.iter().for_each(|k| carry(&k.expr));
-        let keys = keys
-            .into_iter()
-            .map(|t| {
-                let compare =
-                    compare_as(&t, &t, "group by").unwrap_or(crate::expr::CompareAs::Any(t.ty.collation));
-                (t.expr, compare)
-            })
-            .collect();
-        plan.group = Some(GroupPlan { keys, slot, carried, aggregates });
+        if let Some(windows) = &plan.windows {
+            windows.exprs(&mut |e| carry(e));
+        }
+        plan.group = Some(GroupPlan { keys, rollup: select.rollup, slot, carried, aggregates });
     }
 
-    fn select_list(&mut self, select: &ast::Select<'a>) -> SqlResult<(Vec<Typed>, Vec<ColumnMeta>)> {
+    pub(crate) fn select_list(
+        &mut self,
+        items: &[ast::SelectItem<'a>],
+    ) -> SqlResult<(Vec<Typed>, Vec<ColumnMeta>)> {
         let (mut output, mut columns) = (Vec::new(), Vec::new());
-        for item in select.items {
+        for item in items {
             match item {
                 ast::SelectItem::All => {
                     if self.scope().tables.is_empty() {
@@ -299,24 +319,29 @@ impl<'a> Planner<'a> {
         output: &mut Vec<Typed>,
         columns: &mut Vec<ColumnMeta>,
     ) -> SqlResult<()> {
-        let mut found = false;
-        for table in &self.scope().tables {
-            if let Some(name) = of {
-                let schema_fits = name.database.is_none_or(|d| d.text() == table.schema);
-                if name.name.text() != table.alias || !schema_fits {
-                    continue;
+        let scope = self.scope();
+        let Some(name) = of else {
+            for (slot, column) in &scope.star {
+                if let Some(table) = scope.tables.iter().find(|t| t.slot == *slot) {
+                    output.push(column_expr(table, *column));
+                    columns.push(meta_of(table, *column, table.columns[*column].name.clone()));
                 }
             }
+            return Ok(());
+        };
+        let mut found = false;
+        for table in &scope.tables {
+            let schema_fits = name.database.is_none_or(|d| d.text() == table.schema);
+            if name.name.text() != table.alias || !schema_fits {
+                continue;
+            }
             found = true;
-            for (i, column) in table.columns.iter().enumerate() {
-                if column.invisible || (column.merged && of.is_none()) {
-                    continue;
-                }
+            for (i, column) in table.columns.iter().enumerate().filter(|(_, c)| !c.invisible) {
                 output.push(column_expr(table, i));
                 columns.push(meta_of(table, i, column.name.clone()));
             }
         }
-        if !found && let Some(name) = of {
+        if !found {
             let (schema, name) = self.table_name(name)?;
             return Err(SqlError::UnknownTable(format!("{schema}.{name}")));
         }
@@ -377,12 +402,10 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn limit(&mut self, limit: Option<&'a ast::Limit<'a>>) -> SqlResult<LimitPlan> {
         let Some(limit) = limit else { return Ok(LimitPlan::default()) };
-        if limit.with_ties || limit.rows_examined.is_some() {
-            return Err(SqlError::not_supported("WITH TIES and ROWS EXAMINED"));
-        }
         let count = limit.count.as_ref().map(|e| self.expr(e, Clause::Limit)).transpose()?.map(|t| t.expr);
         let offset = limit.offset.as_ref().map(|e| self.expr(e, Clause::Limit)).transpose()?.map(|t| t.expr);
-        Ok(LimitPlan { count, offset })
+        let examined = limit.rows_examined.as_ref().map(|e| self.expr(e, Clause::Limit)).transpose()?;
+        Ok(LimitPlan { count, offset, with_ties: limit.with_ties, examined: examined.map(|t| t.expr) })
     }
 
     /// A comma list of table references: an inner join without condition.
@@ -405,10 +428,12 @@ impl<'a> Planner<'a> {
     }
 
     /// A derived table does not see its siblings.
-    fn detached_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
-        let tables = std::mem::take(&mut self.scope_mut().tables);
+    pub(crate) fn detached_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
+        let scope = self.scope_mut();
+        let (tables, star) = (std::mem::take(&mut scope.tables), std::mem::take(&mut scope.star));
         let plan = self.query(query);
-        self.scope_mut().tables = tables;
+        let scope = self.scope_mut();
+        (scope.tables, scope.star) = (tables, star);
         plan
     }
 
@@ -418,14 +443,9 @@ impl<'a> Planner<'a> {
         }
         let alias = factor.alias.unwrap_or(factor.name.name).text().into_owned();
         if factor.name.database.is_none()
-            && let Some(at) = self.common.iter().rposition(|(name, _)| *name == factor.name.name.text())
+            && let Some(at) = self.common.iter().rposition(|c| c.name == factor.name.name.text())
         {
-            let common = self.common[at].1;
-            // A common table sees those before it, not itself.
-            let later = self.common.split_off(at);
-            let plan = self.detached_query(common.query);
-            self.common.extend(later);
-            return self.add_derived(plan?, alias, common.columns, join);
+            return self.common_table(at, alias, join);
         }
         let (schema, name) = self.table_name(&factor.name)?;
         if let Some(table) = (self.cx.virtual_table)(&schema, &name) {
@@ -462,7 +482,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn add_derived(
+    pub(crate) fn add_derived(
         &mut self,
         plan: QueryPlan,
         alias: String,
@@ -505,12 +525,18 @@ impl<'a> Planner<'a> {
         } else {
             (&node.left, &node.right)
         };
-        let from = self.scope().tables.len();
+        let (from, star) = (self.scope().tables.len(), self.scope().star.len());
         self.from(first, join)?;
         let (middle, start) = (self.scope().tables.len(), join.tables.len());
-        let (groups, kept) = (join.groups.len(), join.conditions.len());
+        let star_middle = self.scope().star.len();
+        let kept = join.conditions.len();
         self.from(second, join)?;
         let end = join.tables.len();
+        let plain = !node.natural && !matches!(node.condition, ast::JoinCondition::Using(_));
+        if node.kind == ast::JoinKind::Right && plain {
+            // The left side was read second; `*` shows it first.
+            self.scope_mut().star[star..].rotate_left(star_middle - star);
+        }
         let mut conditions = Vec::new();
         match node.condition {
             ast::JoinCondition::None => {}
@@ -518,6 +544,7 @@ impl<'a> Planner<'a> {
             ast::JoinCondition::Using(names) => {
                 let names: Vec<String> = names.iter().map(|n| n.text().into_owned()).collect();
                 self.using(&names, from, middle, &mut conditions)?;
+                self.merge_star(star, &names);
             }
         }
         if node.natural {
@@ -529,18 +556,31 @@ impl<'a> Planner<'a> {
                 .map(|c| c.name.clone())
                 .collect();
             self.using(&names, from, middle, &mut conditions)?;
+            self.merge_star(star, &names);
         }
         if node.kind == ast::JoinKind::Inner {
             join.conditions.extend(conditions);
             return Ok(());
         }
-        if join.groups.len() != groups {
-            return Err(SqlError::not_supported("an outer join inside the right side of an outer join"));
-        }
         // Inner joins inside the right side belong to its condition.
         conditions.extend(join.conditions.drain(kept..));
         join.groups.push(access::OuterGroup { start, end: end - 1, on: conditions });
         Ok(())
+    }
+
+    /// Columns that USING or NATURAL made one come first in what a join adds to `*`.
+    fn merge_star(&mut self, from: usize, names: &[String]) {
+        let scope = self.scope_mut();
+        let tail = scope.star.split_off(from);
+        let column = |(slot, column): &(crate::expr::Slot, usize)| {
+            let table = scope.tables.iter().find(|t| t.slot == *slot).expect("a table of the block");
+            &table.columns[*column]
+        };
+        let kept: Vec<_> = tail.into_iter().filter(|c| !column(c).merged).collect();
+        let (common, rest): (Vec<_>, Vec<_>) =
+            kept.into_iter().partition(|c| names.iter().any(|n| catalog::same_name(n, &column(c).name)));
+        scope.star.extend(common);
+        scope.star.extend(rest);
     }
 
     fn using(&mut self, names: &[String], from: usize, middle: usize, out: &mut Vec<Expr>) -> SqlResult<()> {
@@ -597,7 +637,7 @@ fn position(e: &ast::Expr<'_>, output: &[Typed], clause: Clause) -> SqlResult<Op
     }
 }
 
-fn scope_column(meta: &ColumnMeta) -> ScopeColumn {
+pub(crate) fn scope_column(meta: &ColumnMeta) -> ScopeColumn {
     ScopeColumn {
         name: meta.name.clone(),
         org_name: meta.name.clone(),

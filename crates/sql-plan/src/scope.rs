@@ -11,7 +11,7 @@ use sql_syntax::ast;
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{ColumnRef, Expr, Slot, SlotSet, Typed};
 use crate::meta::ExprType;
-use crate::plan::Aggregate;
+use crate::plan::{Aggregate, WindowPlan};
 
 /// A column that can be named.
 #[derive(Debug, Clone)]
@@ -40,11 +40,17 @@ pub(crate) struct ScopeTable {
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) tables: Vec<ScopeTable>,
+    /// What `*` stands for: table and column, common columns of USING first.
+    pub(crate) star: Vec<(Slot, usize)>,
     pub(crate) aliases: Vec<(String, Typed)>,
     /// Where aggregates are collected; `None` where they are not allowed (WHERE, ON).
     pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) aggregates_allowed: bool,
     pub(crate) in_aggregate: bool,
+    /// Inside a window function or specification.
+    pub(crate) in_window: bool,
+    /// Window functions found so far; the slot of their values when there is one.
+    pub(crate) windows: Option<WindowPlan>,
     pub(crate) group_slot: Slot,
     pub(crate) slots: SlotSet,
     /// Slots of outer blocks that this block reads.
@@ -90,6 +96,8 @@ impl Scope {
             return Err(SqlError::NotUniqueTable(table.alias));
         }
         self.slots.insert(table.slot);
+        let shown = table.columns.iter().enumerate().filter(|(_, c)| !c.invisible);
+        self.star.extend(shown.map(|(i, _)| (table.slot, i)));
         self.tables.push(table);
         Ok(())
     }

@@ -377,7 +377,7 @@ variables! {
     MAX_LENGTH_FOR_SORT_DATA: "max_length_for_sort_data", Both, uint(4, 8388608, 1), "1024", Dynamic, Arg::Required, Inert;
     MAX_PASSWORD_ERRORS: "max_password_errors", Global, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;
     MAX_PREPARED_STMT_COUNT: "max_prepared_stmt_count", Global, uint(0, 4294967295, 1), "16382", Dynamic, Arg::Required, Wired;
-    MAX_RECURSIVE_ITERATIONS: "max_recursive_iterations", Both, uint(0, 4294967295, 1), "1000", Dynamic, Arg::Optional, Inert;
+    MAX_RECURSIVE_ITERATIONS: "max_recursive_iterations", Both, uint(0, 4294967295, 1), "1000", Dynamic, Arg::Optional, Wired;
     MAX_RELAY_LOG_SIZE: "max_relay_log_size", Both, uint(4096, 1073741824, 4096), "1073741824", Dynamic, Arg::Required, Inert;
     MAX_ROWID_FILTER_SIZE: "max_rowid_filter_size", Both, uint(1024, 18446744073709551615, 1), "131072", Dynamic, Arg::Required, Inert;
     MAX_SEEKS_FOR_KEY: "max_seeks_for_key", Both, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;

@@ -1,0 +1,84 @@
+//! JSON: texts that MariaDB's JSON functions read and write.
+//!
+//! Values keep their spelling: a function copies what it does not change byte for byte, as MariaDB does, so numbers, spaces and
+//! escapes come out as they went in.
+
+use charset::{Charset, Collation};
+use types::{Context, Value};
+
+use crate::arguments::{Answer, Args};
+
+/// The collation of JSON texts that no argument brings.
+pub(crate) const COLLATION: Collation = Collation::UTF8MB4_GENERAL_CI;
+
+/// Appends a JSON string of UTF-8 text, escaped as MariaDB escapes.
+pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    escape(out, text);
+    out.push(b'"');
+}
+
+pub(crate) fn escape(out: &mut Vec<u8>, text: &[u8]) {
+    for b in text {
+        match b {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..32 => out.extend_from_slice(format!("\\u{b:04X}").as_bytes()),
+            _ => out.push(*b),
+        }
+    }
+}
+
+/// UTF-8 bytes of a value's text; `None` for NULL.
+pub(crate) fn utf8(value: &Value, ctx: &mut Context) -> Option<Vec<u8>> {
+    let text = value.to_str(ctx)?;
+    Some(match text.charset() {
+        Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii | Charset::Binary => text.bytes().to_vec(),
+        _ => text.to_utf8_lossy().into_bytes(),
+    })
+}
+
+pub(crate) fn answer(text: &[u8]) -> Answer {
+    Ok(Value::str(text, COLLATION))
+}
+
+/// A value that is no JSON as JSON: texts and times become strings, NULL becomes null.
+pub(crate) fn literal(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let mut out = Vec::new();
+    match &args[0] {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Year(_) => {
+            args[0].write_text(ctx, &mut out);
+        }
+        Value::Bit { value, .. } => out.extend_from_slice(value.to_string().as_bytes()),
+        other => write_string(&mut out, &utf8(other, ctx).unwrap_or_default()),
+    }
+    answer(&out)
+}
+
+/// A truth value as JSON.
+pub(crate) fn boolean(args: Args<'_>, ctx: &mut Context) -> Answer {
+    answer(match args[0].to_bool(ctx) {
+        None => b"null",
+        Some(true) => b"true",
+        Some(false) => b"false",
+    })
+}
+
+/// JSON stays what it is; NULL becomes null.
+pub(crate) fn itself(args: Args<'_>, _: &mut Context) -> Answer {
+    match &args[0] {
+        Value::Null => answer(b"null"),
+        other => Ok(other.clone()),
+    }
+}
