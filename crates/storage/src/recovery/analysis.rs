@@ -75,6 +75,8 @@ pub(crate) struct Analysis {
     /// Outcomes that were met before the Checkpoint record.
     ended: HashSet<TrxId>,
     gtids: HashMap<(u32, u32), u64>,
+    /// A prepared transaction of the checkpoint whose Prepare record is not in the scan.
+    nameless: Option<TrxId>,
     out: Recovered,
 }
 
@@ -86,6 +88,7 @@ impl Analysis {
             open: HashMap::new(),
             ended: HashSet::new(),
             gtids: HashMap::new(),
+            nameless: None,
             out: Recovered::default(),
         }
     }
@@ -147,7 +150,7 @@ impl Analysis {
     fn merge(&mut self, lsn: Lsn, checkpoint: &Checkpoint<'_>) {
         for active in &checkpoint.active {
             if !self.ended.contains(&active.trx) && !active.last.is_none() {
-                self.merge_active(active);
+                self.merge_active(active, lsn == self.checkpoint);
             }
         }
         self.note_gtids(&checkpoint.gtids);
@@ -164,15 +167,15 @@ impl Analysis {
         }
     }
 
-    fn merge_active(&mut self, active: &ActiveTrx) {
+    /// `named`: by the control block. An older record in the scan may tell of a Prepare before it, whose outcome comes then.
+    fn merge_active(&mut self, active: &ActiveTrx, named: bool) {
         let listed = Loser { id: active.trx, first: active.first, last: active.last, prepared: None };
         let open = self.open.entry(active.trx).or_insert(listed);
         open.first = open.first.min(active.first);
         open.last = open.last.max(active.last);
-        debug_assert!(
-            active.state != TrxState::Prepared || open.prepared.is_some(),
-            "the scan begins before a Prepare"
-        );
+        if named && active.state == TrxState::Prepared && open.prepared.is_none() {
+            self.nameless = Some(active.trx);
+        }
     }
 
     fn note_gtids(&mut self, state: &GtidState) {
@@ -215,6 +218,15 @@ impl Analysis {
                 "record type",
                 "the Checkpoint record that the control file names",
                 "none",
+            ));
+        }
+        if let Some(trx) = self.nameless {
+            let place = format!("Checkpoint record at {}", self.checkpoint);
+            return Err(Corruption::new(
+                place,
+                "prepared transaction",
+                "its Prepare record in the scan",
+                trx,
             ));
         }
         let purge_position = self.out.purge_position;
