@@ -7,6 +7,11 @@
 //! ```
 //! While it is off, commits do not wait; what they wrote is remembered, so that it comes back only when the replicas have caught up.
 //!
+//! # AFTER_SYNC
+//! A commit is in the log's order, and durable, before it may be seen: readers see up to the *ceiling*. It lies at the first commit that
+//! is not acknowledged, and nowhere when all are. The one place that orders commits announces each before it writes the record, so that
+//! there is no moment at which the record is durable and the ceiling above it.
+//!
 //! # Invariants
 //! Y1. Everything is told in LSNs of the ends of commit records: they are durable before they are sent (L5), and sent before they are
 //!     acknowledged.
@@ -15,7 +20,7 @@
 //!     a shutdown waits for acknowledgements as long as the timeout says.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -101,6 +106,9 @@ struct Inner {
     waiters: BTreeMap<(Lsn, u64), Arc<Waiter>>,
     next_waiter: u64,
     status: SemiSyncStatus,
+    /// A commit record is being written at or above this LSN.
+    announced: Option<Lsn>,
+    ceiling: Option<Arc<AtomicU64>>,
 }
 
 /// One server's semi-synchronous commits.
@@ -123,6 +131,28 @@ impl SemiSync {
     }
     pub fn config(&self) -> SemiSyncConfig {
         self.inner().config
+    }
+
+    /// What readers look at: commits at or above it are not seen yet.
+    pub fn set_ceiling(&self, ceiling: Arc<AtomicU64>) {
+        self.inner().ceiling = Some(ceiling);
+    }
+
+    /// A commit record of an event group will be written at or above `next`; called in commit order, [`Self::written`] follows.
+    pub fn announce(&self, next: Lsn) {
+        let mut inner = self.inner();
+        inner.announced = Some(next);
+        inner.move_ceiling();
+    }
+
+    /// The announced record ends at `end`; none when it was not written after all.
+    pub fn written(&self, end: Option<Lsn>) {
+        let mut inner = self.inner();
+        inner.announced = None;
+        if let Some(end) = end {
+            inner.committed = inner.committed.max(end);
+        }
+        inner.move_ceiling();
     }
 
     pub fn configure(&self, config: SemiSyncConfig) {
@@ -174,7 +204,7 @@ impl SemiSync {
     /// Waits for the acknowledgement of a commit that is durable and ends at `end`.
     pub fn wait(&self, end: Lsn, is_killed: &dyn Fn() -> bool) -> Acknowledged {
         let begin = Instant::now();
-        let (waiter, key, timeout) = {
+        let (waiter, key, timeout, hides) = {
             let mut inner = self.inner();
             if !inner.config.enabled {
                 return Acknowledged::No;
@@ -196,9 +226,11 @@ impl SemiSync {
             inner.next_waiter += 1;
             inner.waiters.insert(key, Arc::clone(&waiter));
             inner.status.wait_sessions += 1;
-            (waiter, key, inner.config.timeout)
+            (waiter, key, inner.config.timeout, inner.hides())
         };
-        let (how, late) = waiter.wait(begin, timeout, is_killed);
+        // AFTER_SYNC: nobody could see the commit before the next wait ended.
+        let is_killed = || is_killed() && !hides;
+        let (how, late) = waiter.wait(begin, timeout, &is_killed);
         let mut inner = self.inner();
         inner.waiters.remove(&key);
         inner.status.wait_sessions -= 1;
@@ -214,6 +246,17 @@ impl SemiSync {
             Acknowledged::No => inner.status.no_tx += 1,
         }
         how
+    }
+
+    /// AFTER_SYNC: waits until what ends at `end` may be seen. For who has read it under locks.
+    pub fn wait_visible(&self, end: Lsn) {
+        let pending = {
+            let inner = self.inner();
+            inner.hides() && inner.reached < end.min(inner.committed)
+        };
+        if pending {
+            self.wait(end.min(self.inner().committed), &|| false);
+        }
     }
 
     /// Wakes waiting sessions so that they look whether they are killed.
@@ -297,6 +340,35 @@ impl Inner {
         if self.config.enabled && !self.on && self.reached >= self.committed && !self.lacks_replicas() {
             self.on = self.replicas.values().any(|(_, dumps)| *dumps > 0);
         }
+        self.move_ceiling();
+    }
+
+    /// Commits stay unseen until they are acknowledged.
+    fn hides(&self) -> bool {
+        self.on && self.config.enabled && self.config.wait_point == WaitPoint::AfterSync
+    }
+
+    fn move_ceiling(&self) {
+        let Some(ceiling) = &self.ceiling else { return };
+        let pending = self.committed > self.reached;
+        let lsn = match (self.hides(), self.announced) {
+            (false, _) => Lsn::MAX,
+            (true, Some(next)) => {
+                if pending {
+                    self.reached.min(next)
+                } else {
+                    next
+                }
+            }
+            (true, None) => {
+                if pending {
+                    self.reached
+                } else {
+                    Lsn::MAX
+                }
+            }
+        };
+        ceiling.store(lsn.0, Ordering::SeqCst);
     }
 
     fn go_off(&mut self) {
@@ -304,6 +376,7 @@ impl Inner {
             self.on = false;
             self.status.no_times += 1;
             self.release_all();
+            self.move_ceiling();
         }
     }
 
@@ -403,6 +476,35 @@ mod tests {
         let how = waiting(&semi_sync, 20, || semi_sync.leave(7));
         assert_eq!(how, Acknowledged::No);
         assert!(!semi_sync.status().on);
+    }
+
+    #[test]
+    fn behind_the_ceiling_is_what_is_not_acknowledged() {
+        let semi_sync = enabled(60_000, 1);
+        let ceiling = Arc::new(AtomicU64::new(u64::MAX));
+        semi_sync.set_ceiling(Arc::clone(&ceiling));
+        let config = semi_sync.config();
+        semi_sync.configure(SemiSyncConfig { wait_point: WaitPoint::AfterSync, ..config });
+        semi_sync.join(7);
+        let at = || ceiling.load(Ordering::SeqCst);
+        semi_sync.announce(Lsn(90));
+        assert_eq!(at(), 90, "the record may be durable before it is known where it ends");
+        semi_sync.written(Some(Lsn(100)));
+        assert!(at() <= 90);
+        semi_sync.announce(Lsn(110));
+        semi_sync.written(Some(Lsn(120)));
+        semi_sync.acknowledged(7, Lsn(100), true);
+        assert_eq!(at(), 100);
+        semi_sync.acknowledged(7, Lsn(120), true);
+        assert_eq!(at(), u64::MAX);
+        semi_sync.announce(Lsn(130));
+        semi_sync.written(None);
+        assert_eq!(at(), u64::MAX);
+        // When it goes off, nothing is hidden any more.
+        semi_sync.announce(Lsn(140));
+        semi_sync.written(Some(Lsn(150)));
+        semi_sync.configure(SemiSyncConfig { enabled: false, ..config });
+        assert_eq!(at(), u64::MAX);
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl Server {
             }
             Var::INNODB_OLD_BLOCKS_PCT => engine.pool().set_old_blocks_pct(setting.as_u64() as usize),
             Var::INNODB_OLD_BLOCKS_TIME => engine.pool().set_old_blocks_time(setting.as_u64()),
-            _ => {}
+            _ => self.apply_replication_global(var, setting),
         }
     }
 

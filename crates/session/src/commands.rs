@@ -10,6 +10,7 @@ use crate::counters::Counter;
 use crate::handshake::{self, Proof, Refused};
 use crate::output::Output;
 use crate::registry::{Doing, Kill};
+use crate::replicas;
 use crate::session::{Done, Session};
 use crate::statement;
 
@@ -94,9 +95,13 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
         }
         Command::Refresh(_) => out.error(&error::not_supported("COM_REFRESH")),
         Command::ProcessInfo => out.error(&error::not_supported("COM_PROCESS_INFO")),
-        Command::BinlogDump { .. } | Command::RegisterSlave { .. } => {
-            out.error(&error::not_supported("replication commands"));
+        Command::RegisterSlave { server_id, host, user, port, .. } => {
+            reply(session, out, |s| {
+                replicas::register(s, server_id, host, user, port);
+                Ok(())
+            });
         }
+        Command::BinlogDump { .. } => out.error(&error::not_supported("COM_BINLOG_DUMP")),
         _ => out.error(&error::unknown_command()),
     }
     false

@@ -159,6 +159,7 @@ pub(crate) fn serve(server: &Arc<Server>, entry: &Arc<Entry>, transport: Arc<dyn
         run(&mut session, &mut incoming, &mut out, entry);
     }
     session.end();
+    server.replicas.forget(entry.id);
 }
 
 fn refuse(out: &mut Output, incoming: &Incoming, entry: &Entry, refused: &Refused) {
@@ -189,9 +190,10 @@ fn run(session: &mut Session, incoming: &mut Incoming, out: &mut Output, entry: 
                 out.start(incoming.sequence());
                 commands::run(session, out, command)
             }
-            Err(_) => {
+            Err(e) => {
+                let told = crate::replicas::malformed(incoming.payload(), &e);
                 out.start(incoming.sequence());
-                out.error(&error::malformed_packet());
+                out.error(&told);
                 false
             }
         };

@@ -54,12 +54,18 @@ fn run_admitted(
     session.values.now_micros = session.now_micros();
     let server = Arc::clone(session.server());
     let numbering = session.numbering();
+    session.check_numbering(numbering)?;
     let event = numbering.map(|_| query_event(session, text));
-    let mut commit = |trx: Trx| commit_logged(&server, trx, numbering, event.as_deref());
+    let mut committed = commit::Done::default();
+    let mut commit = |trx: Trx| {
+        committed = commit_logged(&server, trx, numbering, event.as_deref())?;
+        Ok(())
+    };
     let mut warnings = Warnings::new();
     warnings.set_kept_max(session.settings.max_error_count as u32);
     let outcome = with_context(session, &mut warnings, &mut commit, |cx| execute_ddl(statement, cx));
     session.take_warnings(&warnings);
+    session.after_commit(&committed);
     session.transaction.mdl.release_all();
     match outcome {
         Ok(outcome) => {
@@ -81,7 +87,7 @@ pub(crate) fn table_admin(
 ) -> Result<(), ClientError> {
     session.values.now_micros = session.now_micros();
     let server = Arc::clone(session.server());
-    let mut commit = |trx: Trx| commit_logged(&server, trx, None, None);
+    let mut commit = |trx: Trx| commit_logged(&server, trx, None, None).map(|_| ());
     let mut warnings = Warnings::new();
     let mut writer = session.result_writer(out, reply);
     let outcome = with_context(session, &mut warnings, &mut commit, |cx| {
@@ -146,7 +152,7 @@ fn commit_logged(
     mut trx: Trx,
     numbering: Option<Numbering>,
     event: Option<&[u8]>,
-) -> Result<(), RowError> {
+) -> Result<commit::Done, RowError> {
     let refused = |e: &dyn std::fmt::Display| RowError::Storage(e.to_string());
     if let Some(body) = event {
         let build = |trx: TrxId, previous: Lsn, lsn: Lsn, out: &mut Vec<u8>| {
@@ -155,7 +161,7 @@ fn commit_logged(
         };
         trx.append_chained(build).map_err(|e| refused(&e))?;
     }
-    server.committer().commit_definition(trx, numbering).map(|_| ()).map_err(|e| refused(&e))
+    server.committer().commit_definition(trx, numbering).map_err(|e| refused(&e))
 }
 
 /// Body of a query event: `thread id u32 | seconds u32 | database length u8 | error u16 | status length u16 | status |

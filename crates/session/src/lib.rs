@@ -26,6 +26,7 @@ mod named;
 mod output;
 mod prepared;
 mod registry;
+mod replicas;
 mod results;
 mod scope;
 pub mod server;

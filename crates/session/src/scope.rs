@@ -63,7 +63,8 @@ impl Computed<'_> {
             Var::IN_TRANSACTION => Setting::UInt(u64::from(self.in_transaction)),
             Var::PSEUDO_THREAD_ID => Setting::UInt(self.connection),
             Var::LAST_GTID => Setting::Text(self.last_gtid.map(|g| g.to_string()).unwrap_or_default().into()),
-            Var::GTID_BINLOG_POS | Var::GTID_CURRENT_POS => Setting::Text(server.gtid_position().into()),
+            Var::GTID_BINLOG_POS => Setting::Text(server.gtid_position().into()),
+            Var::GTID_CURRENT_POS => Setting::Text(server.gtid_current_position().into()),
             Var::GTID_BINLOG_STATE => Setting::Text(server.gtid_state().into()),
             _ => return None,
         })
@@ -168,6 +169,9 @@ impl SessionState for SessionScope<'_> {
             | SessionValue::ReleaseAllLocks
             | SessionValue::IsFreeLock
             | SessionValue::IsUsedLock => return self.user_locks.call(which, args, warnings),
+            SessionValue::BinlogGtidPos | SessionValue::MasterGtidWait | SessionValue::MasterPosWait => {
+                return crate::replicas::function(self.server, self.entry, which, args);
+            }
         })
     }
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>> {

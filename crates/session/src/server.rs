@@ -19,6 +19,7 @@ use env::hangup::HangupWatcher;
 use env::net::{Listener, Stream};
 use env::thread::JoinHandle;
 use jiff::tz::TimeZone;
+use replication::{Replicas, SemiSync};
 
 use crate::accounts::Accounts;
 use crate::backend::Backend;
@@ -61,6 +62,9 @@ pub struct Server {
     pub accounts: Accounts,
     backend: Backend,
     write_gate: WriteGate,
+    /// Who replicates from here.
+    pub replicas: Replicas,
+    pub semi_sync: Arc<SemiSync>,
     clock: Arc<dyn Clock>,
     started_us: u64,
     query_ids: AtomicU64,
@@ -80,12 +84,14 @@ impl Server {
     ) -> std::io::Result<Arc<Self>> {
         let started_us = clock.monotonic().as_micros() as u64;
         state_facts(&variables);
-        Ok(Arc::new(Self {
+        let server = Arc::new(Self {
             variables,
             connections: Connections::default(),
             accounts,
             backend,
             write_gate: WriteGate::default(),
+            replicas: Replicas::default(),
+            semi_sync: Arc::default(),
             clock,
             started_us,
             query_ids: AtomicU64::new(1),
@@ -94,7 +100,9 @@ impl Server {
             stop_asked: (Mutex::new(false), Condvar::new()),
             watcher: HangupWatcher::new()?,
             threads: AtomicUsize::new(0),
-        }))
+        });
+        server.configure_semi_sync();
+        Ok(server)
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {

@@ -13,6 +13,7 @@ use types::Value;
 
 use crate::diagnostics::Level;
 use crate::output::Output;
+use crate::replicas;
 use crate::session::Session;
 use crate::settings::parse_time_zone;
 use crate::statement::{self, Reply, Then};
@@ -123,6 +124,9 @@ fn check_system(
         session.warn(Level::Warning, error::deprecated_variable(def.name, var.keeper().name()));
     }
     let Some(expr) = value else {
+        if replicas::has_no_default(var) {
+            return Err(error::no_default(def.name));
+        }
         let setting = if global || def.scope == Scope::Session {
             Setting::parse_default(def).unwrap_or(Setting::Null)
         } else {
@@ -144,6 +148,7 @@ fn check_system(
         session.warn(Level::Warning, error::truncated_variable(def.name, &given.text()));
     }
     check_meaning(var, &setting, &given)?;
+    replicas::check_set(session, var, &setting)?;
     Ok(if global { Assign::Global(var, setting) } else { Assign::Session(var, setting) })
 }
 
@@ -173,7 +178,10 @@ fn apply(session: &mut Session, assign: Assign) -> Result<(), ClientError> {
         Assign::User(name, value) => {
             session.user_variables.insert(name, value);
         }
-        Assign::Global(var, setting) => session.server().set_global(var, setting),
+        Assign::Global(var, setting) => {
+            session.server().set_global(var, replicas::normalised(var, setting));
+            replicas::note_set(session, var);
+        }
         Assign::Session(var, setting) => apply_session(session, var, setting)?,
         Assign::Names(charset, collation) => session.set_names(charset, Some(collation)),
         Assign::CharacterSet(charset) => {

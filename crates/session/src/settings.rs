@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     /// How commits are numbered; None when they are not in the binary log.
     pub(crate) numbering: Option<Numbering>,
     pub(crate) parse: ParseOptions,
+    /// binlog_format=STATEMENT
+    pub(crate) statement_format: bool,
 }
 
 /// What settings depend on beside the session's variables.
@@ -71,6 +73,8 @@ impl Settings {
             exec: exec_settings(v, sql_mode, fixed),
             numbering: numbering(v, fixed),
             parse: parse_options(sql_mode),
+            // 0 is MIXED, 2 is ROW.
+            statement_format: v.u64(Var::BINLOG_FORMAT) == 1,
         }
     }
 }

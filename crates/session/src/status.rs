@@ -28,6 +28,7 @@ impl Server {
         self.pool_values(&mut put);
         self.log_values(&mut put);
         self.lock_values(&mut put);
+        out.extend(self.semi_sync.status_values());
         let text = |name, value: &str| (name, value.to_owned());
         out.extend([
             text("Rpl_status", "AUTH_MASTER"),

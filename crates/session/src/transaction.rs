@@ -145,8 +145,11 @@ impl Transaction {
 impl Session {
     /// Opens a transaction for a statement, if none is open, and starts the statement in it.
     pub(crate) fn ensure_trx(&mut self, need: Need) -> Result<(), ClientError> {
-        if need == Need::Write && self.would_be_read_only() {
-            return Err(error::read_only_transaction());
+        if need == Need::Write {
+            if self.would_be_read_only() {
+                return Err(error::read_only_transaction());
+            }
+            self.check_binlog_format()?;
         }
         if self.transaction.trx.is_none() {
             self.open_trx(need)?;
@@ -197,6 +200,15 @@ impl Session {
         drop(owner);
         self.transaction.trx = Some(trx);
         Ok(())
+    }
+
+    /// The level of the transaction that runs or would begin now.
+    pub(crate) fn isolation(&self) -> Isolation {
+        match (&self.transaction.trx, self.transaction.next_isolation) {
+            (Some(trx), _) => trx.options().isolation,
+            (None, Some(level)) => isolation_of(u64::from(level)),
+            (None, None) => self.settings.trx.isolation,
+        }
     }
 
     /// How a commit of this session is numbered; None when it is not in the binary log.
@@ -270,6 +282,12 @@ impl Session {
             return Err(e);
         }
         let numbering = if wrote { self.numbering() } else { None };
+        if let Some(refused) = self.check_numbering(numbering).err() {
+            // A log that has stopped cannot undo; recovery will.
+            let _ = trx.rollback();
+            self.close_transaction();
+            return Err(refused);
+        }
         let outcome = self.server().committer().commit(trx, numbering);
         self.close_transaction();
         if wrote {
@@ -280,13 +298,7 @@ impl Session {
                 if wrote {
                     self.entry.counters.count(Counter::HandlerCommit);
                 }
-                if done.gtid.is_some() {
-                    self.last_gtid = done.gtid;
-                    if numbering.is_some_and(|n| n.seq_no.is_some()) {
-                        self.variables.set(Var::GTID_SEQ_NO, crate::variables::Setting::UInt(0));
-                        self.refresh_settings();
-                    }
-                }
+                self.after_commit(&done);
                 Ok(())
             }
             Err(e) => Err(error::commit_failed(&e.to_string())),

@@ -164,11 +164,18 @@ impl<'a> Planner<'a> {
             "release_all_locks" => (SessionValue::ReleaseAllLocks, ExprType::bigint().unsigned().not_null()),
             "is_free_lock" => (SessionValue::IsFreeLock, ExprType { length: 1, ..ExprType::bigint() }),
             "is_used_lock" => (SessionValue::IsUsedLock, ExprType { length: 10, ..ExprType::bigint() }),
+            "binlog_gtid_pos" => (SessionValue::BinlogGtidPos, text(1024)),
+            "master_gtid_wait" => {
+                (SessionValue::MasterGtidWait, ExprType { length: 2, ..ExprType::bigint() })
+            }
+            "master_pos_wait" => (SessionValue::MasterPosWait, ExprType { length: 21, ..ExprType::bigint() }),
             _ => return Ok(None),
         };
         let (least, most) = match value {
             SessionValue::LastInsertId => (0, 1),
-            SessionValue::GetLock => (2, 2),
+            SessionValue::GetLock | SessionValue::BinlogGtidPos => (2, 2),
+            SessionValue::MasterGtidWait => (1, 2),
+            SessionValue::MasterPosWait => (2, 4),
             SessionValue::ReleaseLock | SessionValue::IsFreeLock | SessionValue::IsUsedLock => (1, 1),
             _ => (0, 0),
         };

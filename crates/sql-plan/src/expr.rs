@@ -270,12 +270,25 @@ pub enum SessionValue {
     ReleaseAllLocks,
     IsFreeLock,
     IsUsedLock,
+    /// Positions of replicas.
+    BinlogGtidPos,
+    MasterGtidWait,
+    MasterPosWait,
 }
 
 impl SessionValue {
     /// Whether evaluating it does something.
     pub fn acts(self) -> bool {
-        matches!(self, Self::LastInsertId | Self::GetLock | Self::ReleaseLock | Self::ReleaseAllLocks)
+        matches!(
+            self,
+            Self::LastInsertId
+                | Self::GetLock
+                | Self::ReleaseLock
+                | Self::ReleaseAllLocks
+                | Self::BinlogGtidPos
+                | Self::MasterGtidWait
+                | Self::MasterPosWait
+        )
     }
 }
 

@@ -133,7 +133,7 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::Profiles => server::profiles(),
         K::BinaryLogs => server::binary_logs(session)?,
         K::BinlogStatus => server::binlog_status(session),
-        K::SlaveHosts => server::slave_hosts(),
+        K::SlaveHosts => crate::replicas::slave_hosts(session.server()),
         K::SlaveStatus { .. } => server::slave_status(),
         other => return Err(error::not_supported(&format!("SHOW {}", name_of(other)))),
     };

@@ -283,10 +283,6 @@ pub(super) fn binlog_status(session: &Session) -> Listing {
     list
 }
 
-pub(super) fn slave_hosts() -> Listing {
-    Listing::new(vec![int("Server_id", 10), text("Host", 20), int("Port", 7), int("Master_id", 10)])
-}
-
 /// No replica runs here; the columns that tools look for are there.
 pub(super) fn slave_status() -> Listing {
     Listing::new(vec![

@@ -103,6 +103,7 @@ const ALIASES: &[(Var, Var)] = &[
     (Var::TX_READ_ONLY, Var::TRANSACTION_READ_ONLY),
     (Var::IDENTITY, Var::LAST_INSERT_ID),
     (Var::STORAGE_ENGINE, Var::DEFAULT_STORAGE_ENGINE),
+    (Var::BINLOG_SPACE_LIMIT, Var::MAX_BINLOG_TOTAL_SIZE),
 ];
 
 impl Var {

@@ -38,6 +38,8 @@ pub struct TrxSystem {
     slots: Arc<Slots>,
     announced: AtomicU64,
     limit: AtomicU64,
+    /// Commits at or above it are not to be seen by plain readers; see [`TrxSystem::ceiling`].
+    ceiling: Arc<AtomicU64>,
     advancing: Mutex<()>,
     queue: Sender<CommittedTrx>,
 }
@@ -52,6 +54,7 @@ impl TrxSystem {
             slots,
             announced: AtomicU64::new(0),
             limit: AtomicU64::new(0),
+            ceiling: Arc::new(AtomicU64::new(u64::MAX)),
             advancing: Mutex::new(()),
             queue,
         };
@@ -68,8 +71,18 @@ impl TrxSystem {
     /// Up to where a new snapshot sees. Plain readers must not see what a crash could lose; who has locked or written goes
     /// on from what the holders of the locks before him have committed.
     fn visible(&self, newest: bool) -> Lsn {
-        let plain = !newest && self.log.flush_policy() == FlushPolicy::Sync;
-        if plain { self.log.durable_lsn() } else { self.log.ready_lsn() }
+        if newest {
+            return self.log.ready_lsn();
+        }
+        let durable = self.log.flush_policy() == FlushPolicy::Sync;
+        let end = if durable { self.log.durable_lsn() } else { self.log.ready_lsn() };
+        end.min(Lsn(self.ceiling.load(Ordering::SeqCst)))
+    }
+
+    /// Keeps plain readers from what is committed at or above an LSN, although it is durable: semi-synchronous commits that no
+    /// replica has acknowledged. A snapshot never goes back, so the ceiling must be lowered before the commit is written.
+    pub fn ceiling(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.ceiling)
     }
 
     /// Registers a snapshot in `slot`.

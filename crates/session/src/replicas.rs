@@ -1,0 +1,294 @@
+//! The session's side of replication: registration, GTID variables, the functions that replicas and tools call, and the settings of
+//! semi-synchronous commits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Corruption, Gtid};
+use client_error::{ClientError, connection as error, replication as refused};
+use commit::Numbering;
+use replication::{
+    GtidListError, Registered, SemiSyncConfig, WaitPoint, format_list, parse_position, parse_state,
+};
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::expr::SessionValue;
+use sql_plan::meta::{ColumnMeta, ExprType};
+use storage::trx::Isolation;
+use types::Value;
+use wire::command::code;
+
+use crate::diagnostics::Level;
+use crate::error_log::Severity;
+use crate::registry::{Entry, Kill};
+use crate::server::Server;
+use crate::session::Session;
+use crate::show::Listing;
+use crate::variables::{Setting, Var};
+
+/// How often MASTER_GTID_WAIT looks at the position.
+const WAIT_TICK: Duration = Duration::from_millis(20);
+
+/// The error of a GTID text.
+pub(crate) fn gtid_list_error(e: GtidListError) -> ClientError {
+    match e {
+        GtidListError::Syntax => refused::gtid_list_syntax(),
+        GtidListError::SameDomain { second, first } => {
+            refused::gtid_list_conflict(&second.to_string(), &first.to_string(), first.domain_id)
+        }
+    }
+}
+
+/// COM_REGISTER_SLAVE.
+pub(crate) fn register(session: &Session, server_id: u32, host: &[u8], user: &[u8], port: u16) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    session.server().replicas.register(Registered {
+        server_id,
+        host: text(host),
+        user: text(user),
+        port,
+        connection: session.entry.id,
+    });
+}
+
+/// A replication command that does not decode: MariaDB has words of its own for them.
+pub(crate) fn malformed(payload: &[u8], why: &Corruption) -> ClientError {
+    match payload.first() {
+        Some(&code::REGISTER_SLAVE) => match why.field {
+            "user" => refused::report_too_long("report-user"),
+            "password" => refused::report_password_too_long(),
+            _ => refused::report_too_long("report-host"),
+        },
+        Some(&code::BINLOG_DUMP) => refused::fatal_reading(
+            "Client requested master to start replication from impossible position; the first event '.' at 0, the last event \
+             read from '.' at 4, the last byte read from '.' at 4.",
+        ),
+        _ => error::malformed_packet(),
+    }
+}
+
+/// SHOW SLAVE HOSTS.
+pub(crate) fn slave_hosts(server: &Server) -> Listing {
+    let int = |name: &str, length| ColumnMeta::plain(name, ExprType::int(length).not_null());
+    let mut host = ColumnMeta::text("Host", 20);
+    host.ty.nullable = false;
+    let mut list = Listing {
+        columns: vec![int("Server_id", 10), host, int("Port", 7), int("Master_id", 10)],
+        rows: Vec::new(),
+    };
+    let own = server.variables.u64(Var::SERVER_ID);
+    for replica in server.replicas.registered() {
+        list.rows.push(vec![
+            Value::Int(i64::from(replica.server_id)),
+            Value::utf8(&replica.host),
+            Value::Int(i64::from(replica.port)),
+            Value::Int(own as i64),
+        ]);
+    }
+    list
+}
+
+/// What SET must refuse for the state that the session or the log is in.
+pub(crate) fn check_set(session: &Session, var: Var, setting: &Setting) -> Result<(), ClientError> {
+    let in_transaction = session.transaction.is_active();
+    match var {
+        Var::GTID_DOMAIN_ID | Var::GTID_SEQ_NO if in_transaction => Err(refused::gtid_in_transaction()),
+        Var::BINLOG_FORMAT if in_transaction => Err(refused::format_in_transaction()),
+        Var::SQL_LOG_BIN if in_transaction => Err(refused::log_bin_in_transaction()),
+        Var::GTID_BINLOG_STATE | Var::GTID_SLAVE_POS if *setting == Setting::Null => {
+            Err(error::wrong_value(var.name(), "NULL"))
+        }
+        Var::GTID_SLAVE_POS => parse_position(setting.as_str()).map(|_| ()).map_err(gtid_list_error),
+        Var::GTID_BINLOG_STATE => {
+            if !session.server().log_bin() {
+                return Err(error::no_binary_log());
+            }
+            if !session.server().gtid_state().is_empty() {
+                return Err(refused::binlog_must_be_empty());
+            }
+            parse_state(setting.as_str()).map(|_| ()).map_err(gtid_list_error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether `SET x = DEFAULT` means nothing for this variable.
+pub(crate) fn has_no_default(var: Var) -> bool {
+    matches!(var, Var::GTID_BINLOG_STATE | Var::GTID_SLAVE_POS)
+}
+
+/// A global value as it is kept: positions come sorted by domain.
+pub(crate) fn normalised(var: Var, setting: Setting) -> Setting {
+    if var != Var::GTID_SLAVE_POS {
+        return setting;
+    }
+    let mut gtids = parse_position(setting.as_str()).unwrap_or_default();
+    gtids.sort_unstable();
+    Setting::Text(format_list(&gtids).into())
+}
+
+/// What a SET GLOBAL tells beside its effect.
+pub(crate) fn note_set(session: &mut Session, var: Var) {
+    if var == Var::SYNC_BINLOG {
+        let text =
+            "'sync_binlog' is not used: innodb_flush_log_at_trx_commit says when the one log is synced";
+        session.server().log(Severity::Note, session.entry.id, text);
+        session.warn(Level::Note, error::no_effect(var.name()));
+    }
+}
+
+impl Server {
+    /// Lets a new global value of replication work.
+    pub(crate) fn apply_replication_global(&self, var: Var, setting: &Setting) {
+        match var {
+            Var::RPL_SEMI_SYNC_MASTER_ENABLED
+            | Var::RPL_SEMI_SYNC_MASTER_TIMEOUT
+            | Var::RPL_SEMI_SYNC_MASTER_WAIT_NO_SLAVE
+            | Var::RPL_SEMI_SYNC_MASTER_WAIT_POINT
+            | Var::RPL_SEMI_SYNC_MASTER_WAIT_FOR_SLAVE_COUNT => self.configure_semi_sync(),
+            Var::EXPIRE_LOGS_DAYS => {
+                let seconds = (setting.as_f64() * 86400.0).round() as u64;
+                self.variables.set(Var::BINLOG_EXPIRE_LOGS_SECONDS, Setting::UInt(seconds));
+            }
+            Var::BINLOG_EXPIRE_LOGS_SECONDS => {
+                let days = setting.as_u64() as f64 / 86400.0;
+                self.variables.set(Var::EXPIRE_LOGS_DAYS, Setting::Double(days));
+            }
+            _ => {}
+        }
+    }
+
+    /// Semi-synchronous commits work as the variables say.
+    pub(crate) fn configure_semi_sync(&self) {
+        let v = &self.variables;
+        self.semi_sync.configure(SemiSyncConfig {
+            enabled: v.u64(Var::RPL_SEMI_SYNC_MASTER_ENABLED) != 0 && self.log_bin(),
+            timeout: Duration::from_millis(v.u64(Var::RPL_SEMI_SYNC_MASTER_TIMEOUT)),
+            wait_no_slave: v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_NO_SLAVE) != 0,
+            wait_point: match v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_POINT) {
+                0 => WaitPoint::AfterSync,
+                _ => WaitPoint::AfterCommit,
+            },
+            slave_count: v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_FOR_SLAVE_COUNT) as usize,
+        });
+    }
+
+    /// `@@gtid_current_pos`: what this server wrote itself, and for other domains what it replicated.
+    pub(crate) fn gtid_current_position(&self) -> String {
+        let own = self.variables.u64(Var::SERVER_ID) as u32;
+        let written = self.committer().positions();
+        let mut position =
+            parse_position(self.variables.get(Var::GTID_SLAVE_POS).as_str()).unwrap_or_default();
+        for gtid in written.last().filter(|g| g.server_id == own) {
+            match position.iter_mut().find(|g| g.domain_id == gtid.domain_id) {
+                Some(old) if old.seq_no < gtid.seq_no => *old = gtid,
+                Some(_) => {}
+                None => position.push(gtid),
+            }
+        }
+        position.sort_unstable();
+        format_list(&position)
+    }
+}
+
+fn refused_here(e: ClientError) -> SqlError {
+    SqlError::Other { errno: e.errno, state: e.state, text: e.text.into_owned() }
+}
+
+/// BINLOG_GTID_POS, MASTER_POS_WAIT, MASTER_GTID_WAIT.
+pub(crate) fn function(
+    server: &Server,
+    entry: &Entry,
+    which: SessionValue,
+    args: &[Value],
+) -> SqlResult<Value> {
+    let unavailable = |what| Err(refused_here(refused::not_with_engine_binlog(what)));
+    match which {
+        SessionValue::BinlogGtidPos => unavailable("BINLOG_GTID_POS()"),
+        SessionValue::MasterPosWait => unavailable("MASTER_POS_WAIT()"),
+        _ => gtid_wait(server, entry, args),
+    }
+}
+
+/// 0 when the replicated position has what is asked for, -1 when the time is over first.
+fn gtid_wait(server: &Server, entry: &Entry, args: &[Value]) -> SqlResult<Value> {
+    if args[0].is_null() {
+        return Ok(Value::Null);
+    }
+    let wanted =
+        parse_position(&crate::text::to_string(&args[0])).map_err(|e| refused_here(gtid_list_error(e)))?;
+    let seconds = args.get(1).filter(|v| !v.is_null()).map(crate::text::as_f64);
+    let limit = seconds.filter(|s| *s >= 0.0).map(|s| server.now_us().saturating_add((s * 1e6) as u64));
+    loop {
+        let position = parse_position(server.variables.get(Var::GTID_SLAVE_POS).as_str()).unwrap_or_default();
+        let has = |w: &Gtid| position.iter().any(|p| p.domain_id == w.domain_id && p.seq_no >= w.seq_no);
+        if wanted.iter().all(has) {
+            return Ok(Value::Int(0));
+        }
+        if entry.killed() != Kill::No {
+            return Err(SqlError::Interrupted);
+        }
+        let left = limit.map(|l| l.saturating_sub(server.now_us()));
+        if left == Some(0) {
+            return Ok(Value::Int(-1));
+        }
+        let left = Duration::from_micros(left.unwrap_or(u64::MAX));
+        server.clock().sleep(left.min(WAIT_TICK));
+    }
+}
+
+impl Session {
+    /// binlog_format=STATEMENT: the log has rows whatever the format; what MariaDB refuses to log as a statement is refused.
+    pub(crate) fn check_binlog_format(&self) -> Result<(), ClientError> {
+        let logged = self.settings.numbering.is_some();
+        if logged && self.settings.statement_format && self.isolation() < Isolation::RepeatableRead {
+            return Err(refused::statement_format_unsafe());
+        }
+        Ok(())
+    }
+
+    /// Whether a commit may have its number: gtid_strict_mode refuses a chosen one that goes back. The number is used up either way.
+    pub(crate) fn check_numbering(&mut self, numbering: Option<Numbering>) -> Result<(), ClientError> {
+        let Some(Numbering { domain_id, server_id, seq_no: Some(seq_no), .. }) = numbering else {
+            return Ok(());
+        };
+        if self.server().variables.u64(Var::GTID_STRICT_MODE) == 0 {
+            return Ok(());
+        }
+        let state = self.server().committer().positions().state();
+        let newest = state.iter().filter(|g| g.domain_id == domain_id).max_by_key(|g| g.seq_no);
+        match newest {
+            Some(last) if last.seq_no >= seq_no => {
+                self.forget_seq_no();
+                let gtid = Gtid { domain_id, server_id, seq_no };
+                Err(refused::gtid_out_of_order(&gtid.to_string(), &last.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What follows a commit: its GTID becomes the session's last, and with semi-synchronous commits the session waits for replicas.
+    pub(crate) fn after_commit(&mut self, done: &commit::Done) {
+        if done.gtid.is_some() {
+            self.last_gtid = done.gtid;
+            self.forget_seq_no();
+        }
+        let server = Arc::clone(self.server());
+        let (true, Some(end)) = (server.semi_sync.is_enabled(), done.end) else { return };
+        if done.gtid.is_none() {
+            return server.semi_sync.wait_visible(end);
+        }
+        // Only what is durable is sent. A log that has stopped ends the server, and nobody acknowledges any more.
+        if server.backend().engine.log().wait_durable(end).is_ok() {
+            let killed = || self.entry.killed() == Kill::Connection && !server.is_stopping();
+            server.semi_sync.wait(end, &killed);
+        }
+    }
+
+    /// `SET gtid_seq_no` is for one commit.
+    fn forget_seq_no(&mut self) {
+        if self.variables.u64(Var::GTID_SEQ_NO) != 0 {
+            self.variables.set(Var::GTID_SEQ_NO, Setting::UInt(0));
+            self.refresh_settings();
+        }
+    }
+}
