@@ -8,7 +8,7 @@
 //! of each family:
 //! * [`row`]: `RowInsert`, `RowUpdate`, `RowDelete`, `SecIndex`, `Overflow`, `RowUndo`: changes of one transaction to one page.
 //! * [`system`]: `System` (structure changes), `Checkpoint`, `TableDef`, `GtidState`.
-//! * [`transaction`]: `Commit`, `Abort`, `Prepare`, `Savepoint`, `RollbackTo`, `Extents`, `Statement`, `Event`.
+//! * [`transaction`]: `Commit`, `Abort`, `Prepare`, `Savepoint`, `RollbackTo`, `Extents`, `Statement`, `Event`, `LongValue`.
 //!
 //! # Invariants
 //! R1. `decode(lsn, encode(lsn, r)) = r` for every record whose links point below `lsn`.
@@ -22,12 +22,12 @@ pub mod system;
 pub mod transaction;
 
 pub use row::{
-    Before, OverDeleted, Overflow, PreviousVersion, RowDelete, RowInsert, RowUndo, RowUpdate, SecIndex,
-    row_flags,
+    Announce, Before, OverDeleted, Overflow, PreviousVersion, RowDelete, RowInsert, RowUndo, RowUpdate,
+    SecIndex, event_options, row_flags,
 };
 pub use system::{ActiveTrx, Checkpoint, GtidState, NextIds, PagePart, System, TableDef, TrxState};
 pub use transaction::{
-    Abort, Commit, Event, Extents, Prepare, RollbackTo, Savepoint, Statement, Xid, commit_flags,
+    Abort, Commit, Event, Extents, LongValue, Prepare, RollbackTo, Savepoint, Statement, Xid, commit_flags,
 };
 
 use base::{Corruption, Lsn, Put, Reader, TrxId};
@@ -53,6 +53,7 @@ pub enum Record<'a> {
     TableDef(TableDef<'a>),
     GtidState(GtidState),
     Checkpoint(Checkpoint<'a>),
+    LongValue(LongValue<'a>),
 }
 
 /// The type byte of a record.
@@ -77,10 +78,11 @@ pub enum RecordType {
     TableDef = 16,
     GtidState = 17,
     Checkpoint = 18,
+    LongValue = 19,
 }
 
 impl RecordType {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::RowInsert,
         Self::RowUpdate,
         Self::RowDelete,
@@ -99,6 +101,7 @@ impl RecordType {
         Self::TableDef,
         Self::GtidState,
         Self::Checkpoint,
+        Self::LongValue,
     ];
     pub fn from_u8(v: u8) -> Option<Self> {
         Self::ALL.get(usize::from(v).checked_sub(1)?).copied()
@@ -158,6 +161,7 @@ impl<'a> Record<'a> {
             Self::TableDef(_) => RecordType::TableDef,
             Self::GtidState(_) => RecordType::GtidState,
             Self::Checkpoint(_) => RecordType::Checkpoint,
+            Self::LongValue(_) => RecordType::LongValue,
         }
     }
 
@@ -178,6 +182,7 @@ impl<'a> Record<'a> {
             Self::Prepare(r) => r.trx,
             Self::Statement(r) => r.trx,
             Self::Event(r) => r.trx,
+            Self::LongValue(r) => r.trx,
             Self::System(_) | Self::TableDef(_) | Self::GtidState(_) | Self::Checkpoint(_) => return None,
         };
         (trx.0 != 0).then_some(trx)
@@ -199,6 +204,7 @@ impl<'a> Record<'a> {
             Self::Prepare(r) => r.last,
             Self::Statement(r) => r.previous,
             Self::Event(r) => r.previous,
+            Self::LongValue(r) => r.previous,
             Self::Extents(_)
             | Self::System(_)
             | Self::TableDef(_)
@@ -243,8 +249,9 @@ impl<'a> Record<'a> {
             Self::Statement(r) => r.encode(lsn, out),
             Self::Event(r) => r.encode(lsn, out),
             Self::TableDef(r) => r.encode(out),
-            Self::GtidState(r) => r.encode(out),
+            Self::GtidState(r) => r.encode(lsn, out),
             Self::Checkpoint(r) => r.encode(lsn, out),
+            Self::LongValue(r) => r.encode(lsn, out),
         };
         out[start + 3] = flags;
         let length = out.len() - start - 2;
@@ -290,8 +297,9 @@ impl<'a> Record<'a> {
             RecordType::Statement => Self::Statement(Statement::decode(lsn, flags, r)?),
             RecordType::Event => Self::Event(Event::decode(lsn, flags, r)?),
             RecordType::TableDef => Self::TableDef(TableDef::decode(flags, r)?),
-            RecordType::GtidState => Self::GtidState(GtidState::decode(flags, r)?),
+            RecordType::GtidState => Self::GtidState(GtidState::decode(lsn, flags, r)?),
             RecordType::Checkpoint => Self::Checkpoint(Checkpoint::decode(lsn, flags, r)?),
+            RecordType::LongValue => Self::LongValue(LongValue::decode(lsn, flags, r)?),
         };
         reader.finish("end of record")?;
         Ok(record)

@@ -21,7 +21,7 @@ use base::{Corruption, Lsn, Put, Reader, crc32c};
 pub const SEGMENT_HEADER_SIZE: usize = 64;
 
 /// Format version that this code writes; it reads no other.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"MRSLOG1\0";
 
@@ -120,7 +120,7 @@ mod tests {
         let bytes = header().encode();
         let mut golden = Vec::new();
         golden.extend_from_slice(b"MRSLOG1\0");
-        golden.extend_from_slice(&[1, 0, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        golden.extend_from_slice(&[2, 0, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
         golden.extend_from_slice(&[0x00, 0x10, 0x00, 0x00, 0x01, 0, 0, 0]);
         golden.extend_from_slice(b"0123456789abcdef");
         golden.extend_from_slice(&[0xef, 0xbe, 0xad, 0xde]);
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn a_newer_version_is_named() {
         let mut bytes = header().encode();
-        bytes[8] = 2;
+        bytes[8] = 3;
         let crc = crc32c(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         let found = SegmentHeader::decode(&bytes).unwrap_err();
-        assert_eq!((found.field, found.found.as_str()), ("format version", "2"));
+        assert_eq!((found.field, found.found.as_str()), ("format version", "3"));
     }
 }

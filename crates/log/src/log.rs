@@ -59,6 +59,8 @@ pub struct Log {
     pub(crate) blocks: BlockCache,
     /// Number of the current segment.
     pub(crate) segment: AtomicU64,
+    /// Where the current segment begins; set by the leader before any record can be reserved behind it.
+    pub(crate) segment_from: AtomicU64,
     pub(crate) failure: OnceLock<LogFailed>,
     pub(crate) failed: AtomicBool,
     policy: AtomicU8,
@@ -96,6 +98,7 @@ impl Log {
             slots: Slots::new(),
             queue: Queue::new(),
             segment: AtomicU64::new(current.number),
+            segment_from: AtomicU64::new(current.start.0),
             next: Mutex::new(Next { number: current.number + 1, file: None }),
             writer: Mutex::new(Writer::new(current, tail.pending)),
             segments: RwLock::new(tail.segments),
@@ -178,6 +181,12 @@ impl Log {
     /// End of the reserved stream: the next record starts here, or after a header placed here.
     pub fn reserved_lsn(&self) -> Lsn {
         Lsn(self.reserved.0.load(Ordering::Acquire))
+    }
+
+    /// Start of the segment that the next record goes into. Asked again after an append, it tells in which segment the record is;
+    /// it may for a moment be an LSN at which no segment begins after all, never one that is too low.
+    pub fn segment_from(&self) -> Lsn {
+        Lsn(self.segment_from.load(Ordering::Acquire))
     }
 
     /// Everything below is completely in the ring or the file.

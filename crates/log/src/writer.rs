@@ -126,7 +126,7 @@ impl Log {
     /// returned LSN.
     fn seal(&self, writer: &mut Writer, segment_ends: bool) -> u64 {
         let gap = if segment_ends { HEADERS } else { FRAME_HEADER };
-        let end = self.reserved.0.fetch_add(gap, Ordering::AcqRel);
+        let end = if segment_ends { self.end_segment(gap) } else { self.reserved.0.fetch_add(gap, Ordering::AcqRel) };
         let mut round = 0;
         while self.slots.minimum(end) < end {
             spin(round);
@@ -141,6 +141,19 @@ impl Log {
         unsafe { self.ring.write(writer.pending.lsn.0, &header.encode()) };
         writer.pending = FrameStart { lsn: Lsn(end), previous_crc: header.chained_crc };
         end
+    }
+
+    /// Reserves the headers between two segments; who reserves behind them sees the new segment's start.
+    fn end_segment(&self, gap: u64) -> u64 {
+        loop {
+            let end = self.reserved.0.load(Ordering::Acquire);
+            self.segment_from.store(end, Ordering::Release);
+            let swapped =
+                self.reserved.0.compare_exchange(end, end + gap, Ordering::AcqRel, Ordering::Relaxed);
+            if swapped.is_ok() {
+                return end;
+            }
+        }
     }
 
     /// One write of everything that is sealed, up to `end`.

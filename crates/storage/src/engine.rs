@@ -218,7 +218,7 @@ impl Engine {
             purge_position: self.kernel.purge_position(),
             gtids: match self.hooks.gtids.get() {
                 Some(source) => source(),
-                None => GtidState { gtids: self.report.recovered.gtids.clone() },
+                None => GtidState { gtids: self.report.recovered.gtids.clone(), ..GtidState::default() },
             },
             extension: match self.hooks.extension.get() {
                 Some(source) => source(),

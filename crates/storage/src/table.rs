@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use base::{IndexId, PageNo, SpaceId, TableId};
+use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
 use row_format::{KeyPart, RowLayout};
 
 use crate::btree::{Tree, TreeKind};
@@ -43,6 +43,8 @@ pub struct TableSpec {
     pub auto_increment: Option<usize>,
     /// `database.table`, for messages.
     pub name: String,
+    /// What a `TableDef` record says of it: [`log_format::definition`]. Empty for a table whose rows never become events.
+    pub definition: Arc<[u8]>,
 }
 
 impl TableSpec {
@@ -72,6 +74,8 @@ pub struct Table {
     /// Next hidden row id; 0 = not read from the tree yet.
     pub(crate) next_row_id: AtomicU64,
     row_estimate: AtomicI64,
+    /// Its newest `TableDef` record; 0 = none yet.
+    defined_at: AtomicU64,
 }
 
 impl Table {
@@ -89,6 +93,7 @@ impl Table {
             saved_auto: AtomicU64::new(0),
             next_row_id: AtomicU64::new(0),
             row_estimate: AtomicI64::new(-1),
+            defined_at: AtomicU64::new(0),
         })
     }
 
@@ -100,6 +105,12 @@ impl Table {
     }
     pub(crate) fn clustered(&self) -> &Tree {
         &self.trees[0]
+    }
+    pub(crate) fn defined_at(&self) -> Lsn {
+        Lsn(self.defined_at.load(Ordering::Acquire))
+    }
+    pub(crate) fn set_defined_at(&self, lsn: Lsn) {
+        self.defined_at.fetch_max(lsn.0, Ordering::AcqRel);
     }
     /// Position of an index by its id.
     pub(crate) fn index_position(&self, id: IndexId) -> Option<usize> {

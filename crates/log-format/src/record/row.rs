@@ -3,11 +3,12 @@
 //! # Layout
 //! ```text
 //! head        trx varint | previous record link
-//! RowInsert   head | table id varint | table version varint | part (InsertRow; over a deleted row ReplaceRow)
+//! table       table id varint | table version varint | with ANNOUNCED: TableDef link | event options u8
+//! RowInsert   head | table | part (InsertRow; over a deleted row ReplaceRow)
 //!             with OVER_DELETED: previous version | key string;  with BEFORE: old body string
-//! RowUpdate   head | table id | table version | part (UpdateRow) | previous version | key string
+//! RowUpdate   head | table | part (UpdateRow) | previous version | key string
 //!             | with BEFORE: whole old body string, else the removed bytes of all splices string
-//! RowDelete   head | table id | table version | part (MarkRow) | previous version | key string | with BEFORE: body string
+//! RowDelete   head | table | part (MarkRow) | previous version | key string | with BEFORE: body string
 //! SecIndex    head | index id varint | part (InsertKey, MarkKey, Remove) | with KEY: key string
 //! Overflow    head | part (SetBits) | part (FormatOverflow)
 //! RowUndo     trx varint | undone record link | undo-next link | part
@@ -28,14 +29,15 @@ use page_format::{PageOp, Splices};
 pub mod row_flags {
     /// The change is an event for replicas and the binlog (not with sql_log_bin=0, cascades or temporary tables).
     pub const REPLICATE: u8 = 1;
-    /// The last row record of its statement.
-    pub const ENDS_STATEMENT: u8 = 2;
+    /// The first row record of its statement that stands. (Its writer cannot know which one will be the last; a reader that sees
+    /// this flag, or the commit, knows that the record before was.)
+    pub const STARTS_STATEMENT: u8 = 2;
     /// This delete and the insert after it (or the insert, of the delete before) are one UPDATE that changed the primary key.
     pub const KEY_UPDATE: u8 = 4;
     /// The body before the change has overflow columns.
     pub const OVERFLOW_BEFORE: u8 = 8;
     /// All that a writer may set.
-    pub const CHOSEN: u8 = REPLICATE | ENDS_STATEMENT | KEY_UPDATE | OVERFLOW_BEFORE;
+    pub const CHOSEN: u8 = REPLICATE | STARTS_STATEMENT | KEY_UPDATE | OVERFLOW_BEFORE;
 }
 
 /// RowInsert: the key was there, delete-marked.
@@ -44,6 +46,28 @@ const OVER_DELETED: u8 = 0x10;
 const BEFORE: u8 = 0x20;
 /// SecIndex: the key stands after the part, which has none.
 const KEY: u8 = 0x40;
+/// RowInsert, RowUpdate, RowDelete: the table's definition is named.
+const ANNOUNCED: u8 = 0x40;
+
+/// Names what a reader needs to make events of a transaction's rows in one table: stands in the first of them that stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announce {
+    /// A `TableDef` record, in this segment or, when the segment ended in between, in the one before.
+    pub definition: Lsn,
+    /// Of [`event_options`].
+    pub options: u8,
+}
+
+/// How the session that wrote the rows wants their events.
+pub mod event_options {
+    /// binlog_row_image, in the order of MariaDB's values: MINIMAL, NOBLOB, FULL, FULL_NODUP.
+    pub const IMAGE: u8 = 3;
+    /// foreign_key_checks was off.
+    pub const NO_FOREIGN_KEY_CHECKS: u8 = 4;
+    /// unique_checks was off.
+    pub const RELAXED_UNIQUE_CHECKS: u8 = 8;
+    pub(super) const ALL: u8 = IMAGE | NO_FOREIGN_KEY_CHECKS | RELAXED_UNIQUE_CHECKS;
+}
 
 /// The version of a row that a change replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +101,7 @@ pub struct RowInsert<'a> {
     pub previous: Lsn,
     pub table: TableId,
     pub table_version: u32,
+    pub announce: Option<Announce>,
     /// Of [`row_flags`].
     pub flags: u8,
     /// `InsertRow`, or `ReplaceRow` over a delete-marked row.
@@ -109,6 +134,7 @@ pub struct RowUpdate<'a> {
     pub previous: Lsn,
     pub table: TableId,
     pub table_version: u32,
+    pub announce: Option<Announce>,
     pub flags: u8,
     /// `UpdateRow`.
     pub part: PagePart<'a>,
@@ -124,6 +150,7 @@ pub struct RowDelete<'a> {
     pub previous: Lsn,
     pub table: TableId,
     pub table_version: u32,
+    pub announce: Option<Announce>,
     pub flags: u8,
     /// `MarkRow`.
     pub part: PagePart<'a>,
@@ -171,18 +198,32 @@ struct Head {
     previous: Lsn,
     table: TableId,
     table_version: u32,
+    announce: Option<Announce>,
 }
 
 impl Head {
-    fn put(&self, out: &mut Vec<u8>, lsn: Lsn) {
+    /// Answers the flag of what it wrote.
+    fn put(&self, out: &mut Vec<u8>, lsn: Lsn) -> u8 {
         put_trx_head(out, lsn, self.trx, self.previous);
         out.put_varint(self.table.0);
         out.put_varint(u64::from(self.table_version));
+        let Some(announce) = self.announce else { return 0 };
+        put_link(out, lsn, announce.definition);
+        out.put_u8(announce.options & event_options::ALL);
+        ANNOUNCED
     }
-    fn take(reader: &mut Reader<'_>, lsn: Lsn) -> Result<Self, Corruption> {
+    fn take(reader: &mut Reader<'_>, lsn: Lsn, flags: u8) -> Result<Self, Corruption> {
         let (trx, previous) = take_trx_head(reader, lsn)?;
         let table = TableId(reader.varint("table id")?);
-        Ok(Self { trx, previous, table, table_version: super::link::take_u32(reader, "table version")? })
+        let table_version = super::link::take_u32(reader, "table version")?;
+        let mut announce = None;
+        if flags & ANNOUNCED != 0 {
+            let definition = take_link(reader, lsn, "table definition")?;
+            let options = reader.u8("event options")?;
+            known_flags(options, event_options::ALL)?;
+            announce = Some(Announce { definition, options });
+        }
+        Ok(Self { trx, previous, table, table_version, announce })
     }
 }
 
@@ -207,10 +248,11 @@ impl<'a> RowInsert<'a> {
             previous: self.previous,
             table: self.table,
             table_version: self.table_version,
+            announce: self.announce,
         };
-        head.put(out, lsn);
+        let announced = head.put(out, lsn);
         put_part(out, lsn, self.trx, &self.part);
-        let mut flags = self.flags & row_flags::CHOSEN;
+        let mut flags = self.flags & row_flags::CHOSEN | announced;
         if let Some(over) = &self.over {
             flags |= OVER_DELETED;
             over.version.put(out, lsn, self.trx);
@@ -223,8 +265,8 @@ impl<'a> RowInsert<'a> {
         flags
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, row_flags::CHOSEN | OVER_DELETED | BEFORE)?;
-        let Head { trx, previous, table, table_version } = Head::take(reader, lsn)?;
+        known_flags(flags, row_flags::CHOSEN | OVER_DELETED | BEFORE | ANNOUNCED)?;
+        let Head { trx, previous, table, table_version, announce } = Head::take(reader, lsn, flags)?;
         let part = take_part(reader, lsn, trx)?;
         let mut over = None;
         if flags & OVER_DELETED != 0 {
@@ -235,9 +277,18 @@ impl<'a> RowInsert<'a> {
             over = Some(OverDeleted { version, key, body });
         } else {
             expect_op(&part, matches!(part.op, PageOp::InsertRow { .. }), "InsertRow")?;
-            known_flags(flags, row_flags::CHOSEN)?;
+            known_flags(flags, row_flags::CHOSEN | ANNOUNCED)?;
         }
-        Ok(Self { trx, previous, table, table_version, flags: flags & row_flags::CHOSEN, part, over })
+        Ok(Self {
+            trx,
+            previous,
+            table,
+            table_version,
+            announce,
+            flags: flags & row_flags::CHOSEN,
+            part,
+            over,
+        })
     }
     /// The key of the row.
     pub fn key(&self) -> &'a [u8] {
@@ -263,8 +314,9 @@ impl<'a> RowUpdate<'a> {
             previous: self.previous,
             table: self.table,
             table_version: self.table_version,
+            announce: self.announce,
         };
-        head.put(out, lsn);
+        let announced = head.put(out, lsn);
         put_part(out, lsn, self.trx, &self.part);
         self.version.put(out, lsn, self.trx);
         out.put_string(self.key);
@@ -273,18 +325,18 @@ impl<'a> RowUpdate<'a> {
             Before::Removed(bytes) => (bytes, 0),
         };
         out.put_string(before);
-        self.flags & row_flags::CHOSEN | flag
+        self.flags & row_flags::CHOSEN | flag | announced
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, row_flags::CHOSEN | BEFORE)?;
-        let Head { trx, previous, table, table_version } = Head::take(reader, lsn)?;
+        known_flags(flags, row_flags::CHOSEN | BEFORE | ANNOUNCED)?;
+        let Head { trx, previous, table, table_version, announce } = Head::take(reader, lsn, flags)?;
         let part = take_part(reader, lsn, trx)?;
         expect_op(&part, matches!(part.op, PageOp::UpdateRow { .. }), "UpdateRow")?;
         let version = PreviousVersion::take(reader, lsn, trx)?;
         let (key, before) = (reader.string("key")?, reader.string("before")?);
         let before = if flags & BEFORE != 0 { Before::Full(before) } else { Before::Removed(before) };
         let flags = flags & row_flags::CHOSEN;
-        Ok(Self { trx, previous, table, table_version, flags, part, version, key, before })
+        Ok(Self { trx, previous, table, table_version, announce, flags, part, version, key, before })
     }
     /// The splices from the old to the new body.
     pub fn splices(&self) -> Option<Splices<'a>> {
@@ -315,26 +367,27 @@ impl<'a> RowDelete<'a> {
             previous: self.previous,
             table: self.table,
             table_version: self.table_version,
+            announce: self.announce,
         };
-        head.put(out, lsn);
+        let announced = head.put(out, lsn);
         put_part(out, lsn, self.trx, &self.part);
         self.version.put(out, lsn, self.trx);
         out.put_string(self.key);
-        let flags = self.flags & row_flags::CHOSEN;
+        let flags = self.flags & row_flags::CHOSEN | announced;
         let Some(before) = self.before else { return flags };
         out.put_string(before);
         flags | BEFORE
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, row_flags::CHOSEN | BEFORE)?;
-        let Head { trx, previous, table, table_version } = Head::take(reader, lsn)?;
+        known_flags(flags, row_flags::CHOSEN | BEFORE | ANNOUNCED)?;
+        let Head { trx, previous, table, table_version, announce } = Head::take(reader, lsn, flags)?;
         let part = take_part(reader, lsn, trx)?;
         expect_op(&part, matches!(part.op, PageOp::MarkRow { deleted: true, .. }), "MarkRow deleted")?;
         let version = PreviousVersion::take(reader, lsn, trx)?;
         let key = reader.string("key")?;
         let before = if flags & BEFORE != 0 { Some(reader.string("before")?) } else { None };
         let flags = flags & row_flags::CHOSEN;
-        Ok(Self { trx, previous, table, table_version, flags, part, version, key, before })
+        Ok(Self { trx, previous, table, table_version, announce, flags, part, version, key, before })
     }
 }
 

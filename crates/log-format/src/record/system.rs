@@ -7,7 +7,7 @@
 //!             | active count varint, {trx varint, first link, last link, state u8}... | GTID state | extension string
 //! TableDef    table id varint | version varint | definition string
 //! GtidState   GTID state
-//! GTID state  count varint, {domain varint, server varint, sequence varint}...   (ascending by domain, server)
+//! GTID state  as-of link | needs link | count varint, {domain varint, server varint, sequence varint}...   (by domain; the newest of a domain last)
 //! ```
 //! System records are redo only: nothing undoes them, and what they change means the same before and after.
 
@@ -83,11 +83,21 @@ pub struct TableDef<'a> {
     pub definition: &'a [u8],
 }
 
-/// The newest GTID of every domain and server.
+/// The newest GTID of every domain and server. Appended at the head of each segment, before the first commit with a GTID in it (behind
+/// it when the segment changed in between: then `at` is that commit), and every innodb_binlog_state_interval bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GtidState {
+    /// The state holds exactly the commits of records below this LSN; none = the record's own.
+    pub at: Lsn,
+    /// Lowest record that commits with a GTID since the head of the segment before refer to; none = nothing below the segment
+    /// that they stand in. A segment is kept as long as one that refers to it.
+    pub needs: Lsn,
+    /// RESET MASTER, SET GLOBAL gtid_binlog_state: event groups before are no longer part of the binary log.
+    pub replaces: bool,
     pub gtids: Vec<Gtid>,
 }
+
+const REPLACES: u8 = 1;
 
 impl<'a> System<'a> {
     pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
@@ -123,7 +133,7 @@ impl<'a> Checkpoint<'a> {
             put_link(out, lsn, active.last);
             out.put_u8(active.state as u8);
         }
-        self.gtids.encode(out);
+        self.gtids.put(lsn, out);
         out.put_string(self.extension);
         0
     }
@@ -152,7 +162,7 @@ impl<'a> Checkpoint<'a> {
                 },
             });
         }
-        let gtids = GtidState::decode(0, reader)?;
+        let gtids = GtidState::take(lsn, reader)?;
         Ok(Self { redo_start, purge_position, next, active, gtids, extension: reader.string("extension")? })
     }
 }
@@ -173,20 +183,34 @@ impl<'a> TableDef<'a> {
 }
 
 impl GtidState {
-    pub(super) fn encode(&self, out: &mut Vec<u8>) -> u8 {
+    /// The LSN that [`at`](Self::at) means in a record at `lsn`.
+    pub fn as_of(&self, lsn: Lsn) -> Lsn {
+        if self.at.is_none() { lsn } else { self.at }
+    }
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        self.put(lsn, out);
+        if self.replaces { REPLACES } else { 0 }
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        known_flags(flags, REPLACES)?;
+        Ok(Self { replaces: flags & REPLACES != 0, ..Self::take(lsn, reader)? })
+    }
+    fn put(&self, lsn: Lsn, out: &mut Vec<u8>) {
+        put_link(out, lsn, self.at);
+        put_link(out, lsn, self.needs);
         out.put_varint(self.gtids.len() as u64);
         for gtid in &self.gtids {
             put_gtid(out, gtid);
         }
-        0
     }
-    pub(super) fn decode(flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
-        known_flags(flags, 0)?;
+    fn take(lsn: Lsn, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+        let at = take_link(reader, lsn, "as-of LSN of the GTID state")?;
+        let needs = take_link(reader, lsn, "lowest LSN needed")?;
         let count = reader.length("GTID count")?;
         let mut gtids = Vec::with_capacity(count.min(1024));
         for _ in 0..count {
             gtids.push(take_gtid(reader)?);
         }
-        Ok(Self { gtids })
+        Ok(Self { at, needs, replaces: false, gtids })
     }
 }

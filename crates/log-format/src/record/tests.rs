@@ -48,6 +48,7 @@ fn insert_records() -> Vec<(Record<'static>, Vec<u8>)> {
                 previous,
                 table,
                 table_version,
+                announce: None,
                 flags: row_flags::REPLICATE,
                 part: part(insert),
                 over: None,
@@ -60,7 +61,8 @@ fn insert_records() -> Vec<(Record<'static>, Vec<u8>)> {
                 previous,
                 table,
                 table_version,
-                flags: row_flags::ENDS_STATEMENT,
+                announce: None,
+                flags: row_flags::STARTS_STATEMENT,
                 part: part(replace),
                 over: Some(over),
             }),
@@ -81,6 +83,7 @@ fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 previous,
                 table,
                 table_version,
+                announce: None,
                 flags: row_flags::REPLICATE,
                 part: part(update),
                 version: version(),
@@ -99,6 +102,7 @@ fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 previous,
                 table,
                 table_version,
+                announce: None,
                 flags: 0,
                 part: part(update),
                 version: version(),
@@ -113,13 +117,14 @@ fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 previous,
                 table,
                 table_version,
+                announce: Some(Announce { definition: Lsn(99_000), options: 6 }),
                 flags: row_flags::KEY_UPDATE,
                 part: part(mark),
                 version: version(),
                 key,
                 before: Some(b"body"),
             }),
-            bytes(3, 0x24, &[HEAD, PAGE, &[0x45, 9], VERSION, KEY_FIELD, b"\x04body"]),
+            bytes(3, 0x64, &[HEAD, &[0xe8, 7, 6], PAGE, &[0x45, 9], VERSION, KEY_FIELD, b"\x04body"]),
         ),
     ]
 }
@@ -213,7 +218,7 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
     let xid = Xid { format_id: -1, gtrid: b"g", bqual: b"" };
     let active = ActiveTrx { trx, first, last, state: TrxState::Prepared };
     let next = NextIds { trx: TrxId(1001), table: TableId(8), index: IndexId(9), space: SpaceId(6) };
-    let gtids = GtidState { gtids: vec![gtid] };
+    let gtids = GtidState { gtids: vec![gtid], ..GtidState::default() };
     let gtid_bytes: &[u8] = &[0, 1, 0xac, 2];
     vec![
         (
@@ -225,11 +230,21 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
                 time: 5,
                 flags: commit_flags::DDL,
                 gtid: Some(gtid),
+                thread_id: 9,
             }),
-            bytes(8, 0x81, &[&[0xe8, 7, 100, 10, 0, 5], gtid_bytes]),
+            bytes(8, 0x81, &[&[0xe8, 7, 100, 10, 0, 5], gtid_bytes, &[9]]),
         ),
         (
-            Record::Commit(Commit { trx, first, last, extents, time: 300, flags: 0, gtid: None }),
+            Record::Commit(Commit {
+                trx,
+                first,
+                last,
+                extents,
+                time: 300,
+                flags: 0,
+                gtid: None,
+                thread_id: 0,
+            }),
             bytes(8, 0, &[&[0xe8, 7, 100, 10, 0, 0xac, 2]]),
         ),
         (Record::Abort(Abort { trx, last }), bytes(9, 0, &[trx_head])),
@@ -244,18 +259,26 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
             bytes(13, 0, &[&[0xe8, 7, 100, 10, 0, 1], b"\x01g\0"]),
         ),
         (
-            Record::Statement(Statement { trx, previous, text: b"DELETE" }),
-            bytes(14, 0, &[trx_head, b"\x06DELETE"]),
+            Record::Statement(Statement { trx, previous, base: previous, packed: b"DELETE" }),
+            bytes(14, 0, &[trx_head, b"\x0a\x06DELETE"]),
         ),
         (
-            Record::Event(Event { trx, previous, event_type: 2, event_flags: 8, body: b"query" }),
-            bytes(15, 0, &[trx_head, b"\x02\x08\x05query"]),
+            Record::Event(Event { trx, previous, time: 300, event_type: 2, event_flags: 8, body: b"query" }),
+            bytes(15, 0, &[trx_head, b"\xac\x02\x02\x08\x05query"]),
         ),
         (
             Record::TableDef(TableDef { table: TableId(7), version: 1, definition: b"def" }),
             bytes(16, 0, b"\x07\x01\x03def".chunks(6).collect::<Vec<_>>().as_slice()),
         ),
-        (Record::GtidState(gtids.clone()), bytes(17, 0, &[&[1], gtid_bytes])),
+        (Record::GtidState(gtids.clone()), bytes(17, 0, &[&[0, 0, 1], gtid_bytes])),
+        (
+            Record::GtidState(GtidState { at: last, needs: first, replaces: true, ..gtids.clone() }),
+            bytes(17, 1, &[&[10, 100, 1], gtid_bytes]),
+        ),
+        (
+            Record::LongValue(LongValue { trx, previous, column: 3, bytes: b"piece" }),
+            bytes(19, 0, &[trx_head, b"\x03\x05piece"]),
+        ),
         (
             Record::Checkpoint(Checkpoint {
                 redo_start: first,
@@ -268,7 +291,7 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
             bytes(
                 18,
                 0,
-                &[&[100, 10, 0xe9, 7, 8, 9, 6, 1, 0xe8, 7, 100, 10, 1], &[1], gtid_bytes, b"\x05later"],
+                &[&[100, 10, 0xe9, 7, 8, 9, 6, 1, 0xe8, 7, 100, 10, 1], &[0, 0, 1], gtid_bytes, b"\x05later"],
             ),
         ),
     ]
@@ -312,13 +335,14 @@ fn lengths_of_one_two_and_three_bytes_round_trip() {
         [0, 100, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 16_000, 16_380, 16_390]
     {
         let text = vec![b'x'; size];
-        let record = Record::Statement(Statement { trx: TRX, previous: LSN_BEFORE, text: &text });
+        let record =
+            Record::Statement(Statement { trx: TRX, previous: LSN_BEFORE, base: Lsn::NONE, packed: &text });
         let mut out = Vec::new();
         record.encode(LSN, &mut out);
         assert_eq!(Record::decode(LSN, &out), Ok(record), "{size}");
         assert_eq!(
             out.len() - base::varint_len(out.len() as u64 - 2),
-            size + 5 + base::varint_len(size as u64)
+            size + 6 + base::varint_len(size as u64)
         );
     }
 }
@@ -360,6 +384,7 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
             previous,
             table,
             table_version,
+            announce: None,
             flags: 1,
             part,
             version,
@@ -374,6 +399,7 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
             previous,
             table,
             table_version,
+            announce: None,
             flags: 1,
             part,
             version,
@@ -383,7 +409,16 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
     };
     let over = Some(OverDeleted { version: PreviousVersion { trx, roll: previous }, key, body: None });
     let part = page(800, PageOp::ReplaceRow { slot: 50, flags: 0, stamp, body: &old });
-    let insert = Record::RowInsert(RowInsert { trx, previous, table, table_version, flags: 1, part, over });
+    let insert = Record::RowInsert(RowInsert {
+        trx,
+        previous,
+        table,
+        table_version,
+        announce: None,
+        flags: 1,
+        part,
+        over,
+    });
     let entry = b"12345678";
     let enter = PageOp::InsertKey { slot: 500, deleted: false, trx, key: entry };
     let leave = PageOp::MarkKey { slot: 500, deleted: true, trx };
@@ -418,7 +453,16 @@ fn filled(old: &[u8], range: std::ops::Range<usize>) -> SplicesBuf {
 fn commit(lsn: Lsn, trx: TrxId) -> Record<'static> {
     let gtid = Some(Gtid { domain_id: 0, server_id: 1, seq_no: 3_000_000 });
     let (first, last, extents) = (lsn_minus(lsn, 1200), lsn_minus(lsn, 30), Lsn::NONE);
-    Record::Commit(Commit { trx, first, last, extents, time: 1_800_000_000_000_000, flags: 0, gtid })
+    Record::Commit(Commit {
+        trx,
+        first,
+        last,
+        extents,
+        time: 1_800_000_000_000_000,
+        flags: 0,
+        gtid,
+        thread_id: 0,
+    })
 }
 
 fn lsn_minus(lsn: Lsn, bytes: u64) -> Lsn {
@@ -436,7 +480,7 @@ proptest! {
 
     #[test]
     fn changed_bytes_never_panic_and_what_decodes_encodes_again(
-        which in 0usize..22, at in any::<usize>(), byte in any::<u8>(), more in proptest::collection::vec(any::<u8>(), 0..3),
+        which in 0usize..24, at in any::<usize>(), byte in any::<u8>(), more in proptest::collection::vec(any::<u8>(), 0..3),
     ) {
         let mut damaged = Vec::new();
         let mut count = 0;
@@ -446,7 +490,7 @@ proptest! {
             }
             count += 1;
         });
-        prop_assert_eq!(count, 22);
+        prop_assert_eq!(count, 24);
         let at = at % damaged.len();
         damaged[at] = byte;
         damaged.splice(at..at, more);

@@ -3,16 +3,22 @@
 //! # Layout
 //! ```text
 //! Commit      trx varint | first link | last link | extents link | commit time varint (microseconds since 1970)
-//!             | with GTID: domain varint, server varint, sequence varint
+//!             | with GTID: domain varint, server varint, sequence varint, thread id varint
 //! Abort       trx | last link
 //! Savepoint   trx | previous link
 //! RollbackTo  trx | undo-next link
 //! Extents     trx | link to the transaction's Extents before | count varint | {LSN as distance below the one before}...
 //! Prepare     trx | first link | last link | extents link | format id varint (zigzag) | gtrid string | bqual string
-//! Statement   trx | previous link | text string
-//! Event       trx | previous link | event type u8 | event flags varint | body string
+//! Statement   trx | previous link | base link | packed text string
+//! Event       trx | previous link | statement time varint (microseconds since 1970) | event type u8 | event flags varint | body string
+//! LongValue   trx | previous link | column varint | bytes string
 //! ```
-//! The trx is 0 in a Commit, Statement or Event that stands outside a transaction that writes rows (DDL).
+//! # What stands where in a transaction's chain
+//! * A Statement stands right behind the first row record of its statement, which is its base: most of the text is in that row's
+//!   image and is a reference to it ([`crate::text`]).
+//! * LongValue records stand before the row record whose body before the change they belong to: values that the body keeps on
+//!   overflow pages, when an event needs them and they were written by another transaction.
+//! * An Event of a DDL statement is its transaction's last record.
 
 use super::link::{known_flags, put_gtid, put_link, take_gtid, take_link, take_trx, take_u32};
 use base::{Corruption, Gtid, Lsn, Put, Reader, TrxId};
@@ -27,8 +33,12 @@ pub mod commit_flags {
     pub const XA: u8 = 4;
     /// It waited for a row lock (a hint for parallel replicas).
     pub const WAITED: u8 = 8;
+    /// skip_parallel_replication was set.
+    pub const NO_PARALLEL: u8 = 0x10;
+    /// skip_replication was set: every event of the group says so.
+    pub const SKIP_REPLICATION: u8 = 0x20;
     /// All that a writer may set.
-    pub const CHOSEN: u8 = DDL | NOT_TRANSACTIONAL | XA | WAITED;
+    pub const CHOSEN: u8 = DDL | NOT_TRANSACTIONAL | XA | WAITED | NO_PARALLEL | SKIP_REPLICATION;
 }
 
 const GTID: u8 = 0x80;
@@ -48,6 +58,8 @@ pub struct Commit {
     pub flags: u8,
     /// When the transaction is an event group.
     pub gtid: Option<Gtid>,
+    /// The connection that committed; said with the GTID only.
+    pub thread_id: u32,
 }
 
 /// Everything the transaction did has been undone.
@@ -100,12 +112,25 @@ pub struct Xid<'a> {
     pub bqual: &'a [u8],
 }
 
-/// Text of the statement whose row records follow.
+/// Text of the statement whose first row record is `base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement<'a> {
     pub trx: TrxId,
     pub previous: Lsn,
-    pub text: &'a [u8],
+    /// The record that the text refers to.
+    pub base: Lsn,
+    /// See [`crate::text`]; the dictionary is the whole base record.
+    pub packed: &'a [u8],
+}
+
+/// A piece of a column's value before the change that the next row record describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongValue<'a> {
+    pub trx: TrxId,
+    pub previous: Lsn,
+    pub column: u32,
+    /// Goes on where the column's piece before ended.
+    pub bytes: &'a [u8],
 }
 
 /// A replication event that is not made of row records.
@@ -113,6 +138,8 @@ pub struct Statement<'a> {
 pub struct Event<'a> {
     pub trx: TrxId,
     pub previous: Lsn,
+    /// When the statement began, in microseconds since 1970.
+    pub time: u64,
     /// Type and flags of the binlog event.
     pub event_type: u8,
     pub event_flags: u32,
@@ -130,19 +157,26 @@ impl Commit {
         let flags = self.flags & commit_flags::CHOSEN;
         let Some(gtid) = &self.gtid else { return flags };
         put_gtid(out, gtid);
+        out.put_varint(u64::from(self.thread_id));
         flags | GTID
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
         known_flags(flags, commit_flags::CHOSEN | GTID)?;
-        Ok(Self {
+        let mut commit = Self {
             trx: take_trx(reader, "trx id")?,
             first: take_link(reader, lsn, "first record")?,
             last: take_link(reader, lsn, "last record")?,
             extents: take_link(reader, lsn, "extents")?,
             time: reader.varint("commit time")?,
             flags: flags & commit_flags::CHOSEN,
-            gtid: if flags & GTID != 0 { Some(take_gtid(reader)?) } else { None },
-        })
+            gtid: None,
+            thread_id: 0,
+        };
+        if flags & GTID != 0 {
+            commit.gtid = Some(take_gtid(reader)?);
+            commit.thread_id = take_u32(reader, "thread id")?;
+        }
+        Ok(commit)
     }
 }
 
@@ -243,14 +277,33 @@ impl<'a> Statement<'a> {
     pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
         out.put_varint(self.trx.0);
         put_link(out, lsn, self.previous);
-        out.put_string(self.text);
+        put_link(out, lsn, self.base);
+        out.put_string(self.packed);
         0
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
         known_flags(flags, 0)?;
         let trx = take_trx(reader, "trx id")?;
         let previous = take_link(reader, lsn, "previous record")?;
-        Ok(Self { trx, previous, text: reader.string("statement text")? })
+        let base = take_link(reader, lsn, "base record")?;
+        Ok(Self { trx, previous, base, packed: reader.string("statement text")? })
+    }
+}
+
+impl<'a> LongValue<'a> {
+    pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
+        out.put_varint(self.trx.0);
+        put_link(out, lsn, self.previous);
+        out.put_varint(u64::from(self.column));
+        out.put_string(self.bytes);
+        0
+    }
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
+        known_flags(flags, 0)?;
+        let trx = take_trx(reader, "trx id")?;
+        let previous = take_link(reader, lsn, "previous record")?;
+        let column = take_u32(reader, "column")?;
+        Ok(Self { trx, previous, column, bytes: reader.string("long value")? })
     }
 }
 
@@ -258,6 +311,7 @@ impl<'a> Event<'a> {
     pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
         out.put_varint(self.trx.0);
         put_link(out, lsn, self.previous);
+        out.put_varint(self.time);
         out.put_u8(self.event_type);
         out.put_varint(u64::from(self.event_flags));
         out.put_string(self.body);
@@ -267,8 +321,9 @@ impl<'a> Event<'a> {
         known_flags(flags, 0)?;
         let trx = take_trx(reader, "trx id")?;
         let previous = take_link(reader, lsn, "previous record")?;
+        let time = reader.varint("statement time")?;
         let event_type = reader.u8("event type")?;
         let event_flags = take_u32(reader, "event flags")?;
-        Ok(Self { trx, previous, event_type, event_flags, body: reader.string("event body")? })
+        Ok(Self { trx, previous, time, event_type, event_flags, body: reader.string("event body")? })
     }
 }

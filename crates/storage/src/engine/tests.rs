@@ -114,7 +114,7 @@ fn checkpoints_carry_gtids_and_the_callers_bytes() {
     let sim = SimDisk::new(1);
     let engine = open(&sim).unwrap();
     let gtid = Gtid { domain_id: 0, server_id: 1, seq_no: 42 };
-    engine.set_gtid_source(move || GtidState { gtids: vec![gtid] });
+    engine.set_gtid_source(move || GtidState { gtids: vec![gtid], ..GtidState::default() });
     engine.set_checkpoint_extension(|| b"dictionary version 3".to_vec());
     engine.create_space().unwrap();
     engine.checkpoint().unwrap();

@@ -7,6 +7,7 @@
 //! A1. A transaction without an outcome is in the checkpoint's list or has a record in the scan. One that is in the list and whose
 //!     outcome stands in the scan, before or after the Checkpoint record, has ended.
 //! A2. Every commit at or after the purge position is handed to purge; more than that does no harm, purge finds nothing.
+//! A4. A GTID state says up to where it is exact; commits from there on are added to it in their order.
 //! A3. Ids that come back from here are above every id in the log.
 
 use base::{Corruption, Gtid, IndexId, Lsn, SpaceId, TableId, TrxId};
@@ -58,8 +59,10 @@ pub struct Recovered {
     pub committed: Vec<Committed>,
     pub purge_position: Lsn,
     pub next: NextIds,
-    /// Newest GTID of every domain and server.
+    /// In commit order: a state, and the commits since. The last of a domain and server is the newest.
     pub gtids: Vec<Gtid>,
+    /// The record of the last RESET MASTER, if the scan has met one: the binary log begins with its segment.
+    pub binlog_starts: Lsn,
     pub extension: Vec<u8>,
     pub records: u64,
     /// Of these, behind the Checkpoint record that the control block names.
@@ -74,9 +77,11 @@ pub(crate) struct Analysis {
     open: HashMap<TrxId, Loser>,
     /// Outcomes that were met before the Checkpoint record.
     ended: HashSet<TrxId>,
-    gtids: HashMap<(u32, u32), u64>,
     /// A prepared transaction of the checkpoint whose Prepare record is not in the scan.
     nameless: Option<TrxId>,
+    /// The newest state, which holds the commits below its LSN, and the GTIDs of later ones.
+    gtid_state: GtidState,
+    gtids: Vec<(Lsn, Gtid)>,
     out: Recovered,
 }
 
@@ -87,8 +92,9 @@ impl Analysis {
             met_checkpoint: false,
             open: HashMap::new(),
             ended: HashSet::new(),
-            gtids: HashMap::new(),
             nameless: None,
+            gtid_state: GtidState::default(),
+            gtids: Vec::new(),
             out: Recovered::default(),
         }
     }
@@ -102,7 +108,7 @@ impl Analysis {
             Record::Abort(abort) => self.end(abort.trx),
             Record::Prepare(prepare) => self.prepare(lsn, prepare),
             Record::Checkpoint(checkpoint) => self.merge(lsn, checkpoint),
-            Record::GtidState(state) => self.note_gtids(state),
+            Record::GtidState(state) => self.note_gtids(lsn, state),
             // Not a link of the chain that rollback walks.
             Record::Extents(_) => {}
             other => {
@@ -137,7 +143,7 @@ impl Analysis {
 
     fn commit(&mut self, lsn: Lsn, commit: &Commit) {
         if let Some(gtid) = commit.gtid {
-            self.note_gtid(gtid);
+            self.gtids.push((lsn, gtid));
         }
         if commit.trx.0 == 0 {
             return;
@@ -153,7 +159,7 @@ impl Analysis {
                 self.merge_active(active, lsn == self.checkpoint);
             }
         }
-        self.note_gtids(&checkpoint.gtids);
+        self.note_gtids(lsn, &checkpoint.gtids);
         let next = &mut self.out.next;
         next.trx = next.trx.max(checkpoint.next.trx);
         next.table = next.table.max(checkpoint.next.table);
@@ -178,13 +184,16 @@ impl Analysis {
         }
     }
 
-    fn note_gtids(&mut self, state: &GtidState) {
-        state.gtids.iter().for_each(|gtid| self.note_gtid(*gtid));
-    }
-
-    fn note_gtid(&mut self, gtid: Gtid) {
-        let newest = self.gtids.entry((gtid.domain_id, gtid.server_id)).or_insert(0);
-        *newest = gtid.seq_no.max(*newest);
+    /// A4.
+    fn note_gtids(&mut self, lsn: Lsn, state: &GtidState) {
+        let at = state.as_of(lsn);
+        if at >= self.gtid_state.at {
+            if state.replaces {
+                self.out.binlog_starts = lsn;
+            }
+            self.gtids.retain(|(commit, _)| *commit >= at);
+            self.gtid_state = GtidState { at, ..state.clone() };
+        }
     }
 
     /// A3.
@@ -233,9 +242,8 @@ impl Analysis {
         self.out.committed.retain(|committed| committed.commit >= purge_position);
         self.out.losers = self.open.into_values().collect();
         self.out.losers.sort_by_key(|loser| loser.id);
-        let gtid = |((domain_id, server_id), seq_no)| Gtid { domain_id, server_id, seq_no };
-        self.out.gtids = self.gtids.into_iter().map(gtid).collect();
-        self.out.gtids.sort();
+        let commits = self.gtids.iter().map(|(_, gtid)| *gtid);
+        self.out.gtids = self.gtid_state.gtids.iter().copied().chain(commits).collect();
         Ok(self.out)
     }
 }
@@ -253,7 +261,16 @@ mod tests {
     fn commit(trx: u64, seq_no: u64) -> Record<'static> {
         let gtid = (seq_no > 0).then_some(Gtid { domain_id: 0, server_id: 1, seq_no });
         let (first, last) = (Lsn(1), Lsn(2));
-        Record::Commit(Commit { trx: TrxId(trx), first, last, extents: Lsn::NONE, time: 0, flags: 0, gtid })
+        Record::Commit(Commit {
+            trx: TrxId(trx),
+            first,
+            last,
+            extents: Lsn::NONE,
+            time: 0,
+            flags: 0,
+            gtid,
+            thread_id: 0,
+        })
     }
 
     fn checkpoint(active: &[(u64, u64, u64)], purge: u64) -> Record<'static> {
@@ -266,7 +283,11 @@ mod tests {
             purge_position: Lsn(purge),
             next,
             active: active.iter().map(entry).collect(),
-            gtids: GtidState { gtids: vec![Gtid { domain_id: 0, server_id: 1, seq_no: 5 }] },
+            gtids: GtidState {
+                at: Lsn(120),
+                gtids: vec![Gtid { domain_id: 0, server_id: 1, seq_no: 5 }],
+                ..GtidState::default()
+            },
             extension: b"ext",
         })
     }
@@ -316,9 +337,9 @@ mod tests {
     #[test]
     fn the_newest_gtid_of_a_domain_wins() {
         let recovered = run(&[(110, commit(1, 4)), (130, checkpoint(&[], 0)), (140, commit(2, 6))], 130);
-        assert_eq!(recovered.gtids, [Gtid { domain_id: 0, server_id: 1, seq_no: 6 }]);
+        assert_eq!(recovered.gtids.iter().map(|g| g.seq_no).collect::<Vec<_>>(), [5, 6]);
         let recovered = run(&[(110, commit(1, 4)), (130, checkpoint(&[], 0))], 130);
-        assert_eq!(recovered.gtids[0].seq_no, 5);
+        assert_eq!(recovered.gtids.iter().map(|g| g.seq_no).collect::<Vec<_>>(), [5]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use base::Corruption;
 use log_format::record::{Record, RowDelete, row_flags};
 use page_format::{PageOp, Stamp};
 
+use super::update::kept_chains;
 use super::version::Version;
 use super::{RowBuf, RowError};
 use crate::btree::LeafWrite;
@@ -16,7 +17,8 @@ impl Trx {
     /// Deletes a row that this transaction has read in a locking exclusive mode.
     pub fn delete(&mut self, table: &Arc<Table>, row: &RowBuf) -> Result<(), RowError> {
         self.pace()?;
-        self.work().delete(table, row, 0)
+        self.work().delete(table, row, 0)?;
+        self.annotate()
     }
 }
 
@@ -47,6 +49,12 @@ impl Work<'_> {
         {
             let mut leaf = table.clustered().write(&self.kernel.store, &row.key)?;
             let old = self.own_row(&leaf)?;
+            if old.has_overflow() && self.t.options.log.replicate {
+                let stored = leaf.record()?.body.to_vec();
+                drop(leaf);
+                self.log_long_values(table, &kept_chains(table, &stored, &row.body)?)?;
+                leaf = table.clustered().write(&self.kernel.store, &row.key)?;
+            }
             self.log_delete(table, &mut leaf, &row.key, old, log_flags)?;
         }
         self.mark_entries(table, &row.body, &row.key)?;
@@ -74,8 +82,9 @@ impl Work<'_> {
         old: Version,
         log_flags: u8,
     ) -> Result<(), RowError> {
+        let mark = self.row_mark(table)?;
         let (trx, previous) = (self.t.id, self.t.last);
-        let mut flags = log_flags | self.log_flags();
+        let mut flags = log_flags | mark.flags;
         if old.has_overflow() {
             flags |= row_flags::OVERFLOW_BEFORE;
         }
@@ -95,6 +104,7 @@ impl Work<'_> {
                 previous,
                 table: id,
                 table_version,
+                announce: mark.announce,
                 flags,
                 part,
                 version,
@@ -102,7 +112,7 @@ impl Work<'_> {
                 before,
             })
         })?;
-        self.t.appended(record);
+        self.row_appended(table, mark, record);
         self.t.leaves_garbage = true;
         self.t.scratch.body = body;
         Ok(())

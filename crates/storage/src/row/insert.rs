@@ -60,16 +60,12 @@ impl Trx {
         on_duplicate: Strength,
     ) -> Result<(), RowError> {
         self.pace()?;
-        self.work().insert(table, body, on_duplicate, 0)
+        self.work().insert(table, body, on_duplicate, 0)?;
+        self.annotate()
     }
 }
 
 impl Work<'_> {
-    /// Flags of row records that the transaction's options ask for.
-    pub(super) fn log_flags(&self) -> u8 {
-        if self.t.options.log.replicate { row_flags::REPLICATE } else { 0 }
-    }
-
     /// New rows and changes are refused while the log lives on its reserve.
     pub(super) fn begin_change(&mut self, table: &Arc<Table>) -> Result<TrxId, RowError> {
         // Dropping a table makes room: the dictionary may use the log's reserve.
@@ -143,7 +139,7 @@ impl Work<'_> {
         stored: &mut Vec<u8>,
     ) -> Result<(), RowError> {
         let flags = self.store_body(table, key.len(), body, &[], stored)?;
-        let row = NewRow { key, stored, flags, log_flags: log_flags | self.log_flags() };
+        let row = NewRow { key, stored, flags, log_flags };
         self.insert_clustered(table, row, on_duplicate)?;
         for index in 1..table.spec().indexes.len() {
             self.insert_entry_of(table, index, body, key, on_duplicate)?;
@@ -264,11 +260,12 @@ impl Work<'_> {
         row: NewRow<'_>,
         over: Option<Version>,
     ) -> Result<(), RowError> {
+        let mark = self.row_mark(table)?;
         let (trx, previous, slot) = (self.t.id, self.t.last, leaf.slot());
         let (flags, stamp) = (row.flags, Stamp::Own(trx));
         let mut old_body = std::mem::take(&mut self.t.scratch.body);
         old_body.clear();
-        let (mut log_flags, mut over_deleted) = (row.log_flags, None);
+        let (mut log_flags, mut over_deleted) = (row.log_flags | mark.flags, None);
         let op = match over {
             None => PageOp::InsertRow { slot, flags, stamp, key: row.key, body: row.stored },
             Some(old) => {
@@ -286,12 +283,13 @@ impl Work<'_> {
                 previous,
                 table: id,
                 table_version: version,
+                announce: mark.announce,
                 flags: log_flags,
                 part,
                 over: over_deleted,
             })
         })?;
-        self.t.appended(record);
+        self.row_appended(table, mark, record);
         self.t.scratch.body = old_body;
         Ok(())
     }

@@ -105,6 +105,7 @@ impl Work<'_> {
     /// Sleeps until the request is granted or fails. No latch may be held.
     pub(crate) fn wait(&mut self, wait: Wait) -> Result<(), RowError> {
         let timeout = self.t.options.lock_wait_timeout;
+        self.t.events.waited = true;
         Ok(self.kernel.locks.wait(self.t.slot.owner(), wait, timeout)?)
     }
 

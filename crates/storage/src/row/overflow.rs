@@ -13,7 +13,7 @@
 //!     that deleted the row or replaced the value, or by the rollback of the one that wrote it.
 
 use base::{Corruption, Lsn, PageNo, Put, Reader, SpaceId};
-use log_format::record::{Overflow, Record};
+use log_format::record::{LongValue, Overflow, Record, event_options};
 use page_format::{OVERFLOW_CAPACITY, PageOp, RECORD_SIZE_MAX, clustered_size, record_flags};
 use row_format::{ColumnType, RowLayout};
 
@@ -23,6 +23,9 @@ use crate::btree::overflow::{OverflowRef, read_value};
 use crate::kernel::Kernel;
 use crate::table::Table;
 use crate::trx::Work;
+
+/// FULL among the values of binlog_row_image; FULL_NODUP is above.
+const IMAGE_FULL: u8 = 2;
 
 /// Bytes of a reference.
 const REFERENCE: usize = 4 + 8 + 8;
@@ -107,6 +110,33 @@ pub(crate) fn chains(
         pieces(layout, stored, true, |p| found.extend(p.chain.map(|c| (p.column, c))))?;
     }
     Ok(found)
+}
+
+impl Work<'_> {
+    /// Logs values of the row that is about to be changed for the change's event: those on overflow pages, which may long be out of
+    /// the log. A row's image is in the log once (L2); this is where the image is not.
+    pub(super) fn log_long_values(&mut self, table: &Table, values: &[Kept<'_>]) -> Result<(), RowError> {
+        let log = self.t.options.log;
+        if !log.replicate {
+            return Ok(());
+        }
+        self.ensure_id();
+        let piece = self.kernel.store.log.record_size_max() / 4;
+        let clustered = &table.spec().indexes[0].parts;
+        let full = log.event_options & event_options::IMAGE >= IMAGE_FULL || clustered.is_empty();
+        for (column, _, value) in values {
+            if !full && !clustered.iter().any(|part| part.column == *column) {
+                continue;
+            }
+            for bytes in value.chunks(piece) {
+                let (trx, previous, column) = (self.t.id, self.t.last, *column as u32);
+                let record = Record::LongValue(LongValue { trx, previous, column, bytes });
+                let appended = self.kernel.store.log.append(|lsn, out| record.encode(lsn, out))?;
+                self.t.appended(appended);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Appends the whole body of a stored one.

@@ -64,6 +64,7 @@ impl<'k> Work<'k> {
     /// Undoes the transaction's records above `target`, newest first.
     pub(crate) fn undo_to(&mut self, target: Lsn, tables: Option<&dyn TableSource>) -> Result<(), RowError> {
         let mut at = self.t.last;
+        let (mut newest, mut leads_to) = (at, at);
         let mut buffer = Vec::new();
         while at > target {
             read_record(self.kernel, at, &mut buffer)?;
@@ -84,8 +85,11 @@ impl<'k> Work<'k> {
                 _ => {}
             }
             at = step.next;
+            if self.t.last > newest {
+                (newest, leads_to) = (self.t.last, at);
+            }
         }
-        Ok(())
+        self.rolled_back_to(target, leads_to)
     }
 
     fn table_of(&self, id: TableId, tables: Option<&dyn TableSource>) -> Option<Arc<Table>> {

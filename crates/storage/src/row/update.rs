@@ -24,7 +24,8 @@ impl Trx {
     /// it was and locks the row in the way.
     pub fn update(&mut self, table: &Arc<Table>, row: &RowBuf, new_body: &[u8]) -> Result<(), RowError> {
         self.pace()?;
-        self.work().update(table, row, new_body)
+        self.work().update(table, row, new_body)?;
+        self.annotate()
     }
 
     /// Finds a row by the full key of the clustered index, locks it, and does with it what `decide` says, in one descent.
@@ -39,7 +40,9 @@ impl Trx {
         decide: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> Change,
     ) -> Result<Modified, RowError> {
         self.pace()?;
-        self.work().modify(table, key, wait, decide)
+        let modified = self.work().modify(table, key, wait, decide)?;
+        self.annotate()?;
+        Ok(modified)
     }
 }
 
@@ -107,6 +110,7 @@ impl Work<'_> {
             let old_stored = leaf.record()?.body.to_vec();
             drop(leaf);
             let kept = kept_chains(table, &old_stored, &row.body)?;
+            self.log_long_values(table, &kept)?;
             let flags = self.store_body(table, row.key.len(), new_body, &kept, stored)?;
             self.t.leaves_garbage = true;
             leaf = tree.write(&kernel.store, &row.key)?;
@@ -173,8 +177,9 @@ impl Work<'_> {
             body.clear();
             body.extend_from_slice(old_body);
         }
+        let mark = self.row_mark(table)?;
         let (trx, previous) = (self.t.id, self.t.last);
-        let mut log_flags = self.log_flags();
+        let mut log_flags = mark.flags;
         if old.has_overflow() {
             log_flags |= row_flags::OVERFLOW_BEFORE;
         }
@@ -193,6 +198,7 @@ impl Work<'_> {
                 previous,
                 table: id,
                 table_version,
+                announce: mark.announce,
                 flags: log_flags,
                 part,
                 version,
@@ -200,7 +206,7 @@ impl Work<'_> {
                 before,
             })
         })?;
-        self.t.appended(record);
+        self.row_appended(table, mark, record);
         Ok(())
     }
 
@@ -417,7 +423,7 @@ impl Work<'_> {
 }
 
 /// Chains of a row's old version with their values, cut from the whole old body.
-fn kept_chains<'a>(table: &'a Table, stored: &[u8], old_body: &'a [u8]) -> Result<Vec<Kept<'a>>, RowError> {
+pub(super) fn kept_chains<'a>(table: &'a Table, stored: &[u8], old_body: &'a [u8]) -> Result<Vec<Kept<'a>>, RowError> {
     let layout = &table.spec().layout;
     let row = row_format::RowView::new(layout, old_body)?;
     let mut kept = Vec::new();

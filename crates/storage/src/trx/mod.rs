@@ -10,6 +10,7 @@
 //! in the table and the transaction in the purge queue. Then locks are released; durability is waited for by the caller.
 //! A transaction that is dropped without an end is rolled back.
 
+mod events;
 mod pace;
 mod slots;
 mod system;
@@ -28,6 +29,7 @@ use base::{Lsn, TrxId};
 use log::{Appended, LogFailed};
 use log_format::record::{Abort, Commit, Record};
 
+use self::events::Events;
 use self::pace::Pace;
 use crate::kernel::Kernel;
 use crate::lock::Owner;
@@ -57,8 +59,10 @@ impl Isolation {
 pub struct LogOptions {
     /// Row records become replication events (sql_log_bin, not a temporary table, not a cascade).
     pub replicate: bool,
-    /// Records of updates and deletes carry the whole body before (binlog_row_image FULL and the binlog on).
+    /// Records of updates and deletes carry the whole body before: events are made of it.
     pub full_image: bool,
+    /// How the events shall look: of `log_format::record::event_options`.
+    pub event_options: u8,
 }
 
 /// Settings of a transaction.
@@ -94,6 +98,14 @@ pub struct CommitParts {
     pub trx: TrxId,
     pub first: Lsn,
     pub last: Lsn,
+    /// Its newest Extents record, if any.
+    pub extents: Lsn,
+    /// The lowest record that its events are made of: it is kept as long as the commit record is.
+    pub needs: Lsn,
+    /// It is an event group.
+    pub has_events: bool,
+    /// It has waited for a row lock.
+    pub waited: bool,
 }
 
 /// A running transaction. One session's thread uses it at a time.
@@ -122,6 +134,7 @@ pub(crate) struct State {
     pub(crate) latest_locks: LatestLocks,
     pub(crate) scratch: Scratch,
     pub(crate) pace: Pace,
+    pub(crate) events: Events,
     ended: bool,
     released: bool,
 }
@@ -174,6 +187,7 @@ impl State {
             latest_locks: LatestLocks::default(),
             scratch: Scratch::default(),
             pace: Pace::default(),
+            events: Events::default(),
             ended: false,
             released: false,
         }
@@ -254,6 +268,7 @@ impl Trx {
     pub fn start_statement(&mut self) {
         let t = &mut self.state;
         t.statement_start = t.last;
+        t.events.start_statement();
         if t.options.isolation <= Isolation::ReadCommitted && t.view.take().is_some() {
             t.slot.clear_snapshot();
         }
@@ -294,7 +309,18 @@ impl Trx {
     /// What the commit record has to say; `None` when nothing was written and no record is needed.
     pub fn commit_parts(&self) -> Option<CommitParts> {
         let t = &self.state;
-        self.has_written().then_some(CommitParts { trx: t.id, first: t.first, last: t.last })
+        let (definition, has_events) = (t.events.definition(), t.events.has_any());
+        let needs = if definition.is_none() { t.first } else { t.first.min(definition) };
+        let extents = t.events.extents();
+        self.has_written().then_some(CommitParts {
+            trx: t.id,
+            first: t.first,
+            last: t.last,
+            extents,
+            needs,
+            has_events,
+            waited: t.events.waited,
+        })
     }
 
     /// Commits: appends the record that `build` writes (from [`commit_parts`](Self::commit_parts)) and publishes the commit. It
@@ -331,9 +357,9 @@ impl Trx {
         let parts = self.commit_parts();
         let time = self.kernel.clock.wall().as_micros() as u64;
         let result = self.commit_with(|lsn, out| {
-            if let Some(CommitParts { trx, first, last }) = parts {
+            if let Some(CommitParts { trx, first, last, .. }) = parts {
                 let extents = Lsn::NONE;
-                let commit = Commit { trx, first, last, extents, time, flags: 0, gtid: None };
+                let commit = Commit { trx, first, last, extents, time, flags: 0, gtid: None, thread_id: 0 };
                 Record::Commit(commit).encode(lsn, out);
             }
         });

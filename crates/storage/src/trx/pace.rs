@@ -47,6 +47,7 @@ impl Trx {
     }
 
     fn step(&mut self, bytes: u64) -> Result<(), RowError> {
+        self.work().list_records()?;
         let last =
             std::mem::replace(&mut self.state.pace, Pace { bytes, last: self.state.last, changes: 0 }).last;
         if last.is_none() {

@@ -1,0 +1,282 @@
+//! What a transaction writes for readers of the binary log beside its row records, and what it remembers of that.
+//!
+//! - The first row record of each statement says so (`STARTS_STATEMENT`); right behind it stands the statement's text.
+//! - The first row record of each table names the table's definition, a `TableDef` record of the current segment ([`Announce`]).
+//! - A long transaction's records are listed by `Extents` records, so that they can be read forwards.
+//!
+//! # Invariants
+//! E1. A reader that skips what was rolled back finds all of this in what is left: a rollback forgets here what stands above its
+//!     target, and the next row record says it again.
+//! E2. The chain of `Extents` records lists, oldest first, every standing record of the transaction up to [`Events::listed`] that a
+//!     reader needs; the chain of previous records from the last one back to there has the rest, at most two paces.
+//! E3. A transaction with options that do not replicate writes none of this.
+
+use base::{Lsn, TableId};
+use log_format::record::{Announce, Event, Extents, Record, RollbackTo, Statement, row_flags};
+use smallvec::SmallVec;
+
+use super::{Trx, Work};
+use crate::kernel::Kernel;
+use crate::row::RowError;
+use crate::table::Table;
+
+/// LSNs in one `Extents` record at most.
+const LISTED_MAX: usize = 32 << 10;
+
+/// What the running transaction has told readers of the log.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    /// Tables whose definition has been named, in the order of the row records that name them.
+    announced: SmallVec<[Announced; 2]>,
+    /// The lowest `TableDef` record that was named.
+    definition: Lsn,
+    /// First row record of the running statement.
+    statement: Lsn,
+    /// Text of the running statement; it is written behind the statement's first row record.
+    text: Vec<u8>,
+    text_waits: bool,
+    text_at: Lsn,
+    /// The newest `Extents` record, and the newest record that the extents list.
+    extents: Lsn,
+    listed: Lsn,
+    /// The `Event` record of a statement about definitions.
+    event: Lsn,
+    /// It has waited for a row lock.
+    pub(crate) waited: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Announced {
+    table: TableId,
+    options: u8,
+    /// The row record that says it.
+    at: Lsn,
+}
+
+/// What a row record says beside the row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowMark {
+    pub(crate) flags: u8,
+    pub(crate) announce: Option<Announce>,
+}
+
+impl Events {
+    /// Something stands that makes an event group.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.announced.is_empty() || !self.event.is_none()
+    }
+    pub(crate) fn extents(&self) -> Lsn {
+        self.extents
+    }
+    pub(crate) fn definition(&self) -> Lsn {
+        self.definition
+    }
+    pub(crate) fn start_statement(&mut self) {
+        self.statement = Lsn::NONE;
+        self.text_at = Lsn::NONE;
+        self.text_waits = false;
+    }
+    fn row_logged(&mut self, table: TableId, mark: RowMark, at: Lsn) {
+        if mark.flags & row_flags::STARTS_STATEMENT != 0 {
+            self.statement = at;
+        }
+        if let Some(announce) = mark.announce {
+            self.announced.push(Announced { table, options: announce.options, at });
+            if self.definition.is_none() || announce.definition < self.definition {
+                self.definition = announce.definition;
+            }
+        }
+    }
+
+    /// E1.
+    fn forget_above(&mut self, target: Lsn) {
+        self.announced.retain(|announced| announced.at <= target);
+        if self.statement > target {
+            self.statement = Lsn::NONE;
+        }
+        if self.text_at > target {
+            (self.text_at, self.text_waits) = (Lsn::NONE, true);
+        }
+        if self.event > target {
+            self.event = Lsn::NONE;
+        }
+    }
+}
+
+impl Kernel {
+    /// The `TableDef` record of a table in the current segment, appended now if there is none.
+    fn define(&self, table: &Table) -> Result<Lsn, RowError> {
+        let log = &self.store.log;
+        let defined = table.defined_at();
+        if defined >= log.segment_from() {
+            return Ok(defined);
+        }
+        let spec = table.spec();
+        let record = Record::TableDef(log_format::record::TableDef {
+            table: spec.id,
+            version: spec.version,
+            definition: &spec.definition,
+        });
+        let appended = log.append(|lsn, out| record.encode(lsn, out))?;
+        table.set_defined_at(appended.start);
+        Ok(appended.start)
+    }
+}
+
+impl Work<'_> {
+    /// What the next row record of this table says beside the row.
+    pub(crate) fn row_mark(&mut self, table: &Table) -> Result<RowMark, RowError> {
+        let log = self.t.options.log;
+        if !log.replicate {
+            return Ok(RowMark::default());
+        }
+        let mut mark = RowMark { flags: row_flags::REPLICATE, announce: None };
+        let events = &self.t.events;
+        if events.statement.is_none() {
+            mark.flags |= row_flags::STARTS_STATEMENT;
+        }
+        let id = table.spec().id;
+        let told = events.announced.iter().rev().find(|announced| announced.table == id);
+        if told.is_none_or(|told| told.options != log.event_options) {
+            let definition = self.kernel.define(table)?;
+            mark.announce = Some(Announce { definition, options: log.event_options });
+        }
+        Ok(mark)
+    }
+
+    /// A row record with this mark has been appended.
+    pub(crate) fn row_appended(&mut self, table: &Table, mark: RowMark, record: log::Appended) {
+        self.t.appended(record);
+        if mark.flags & row_flags::STARTS_STATEMENT != 0 || mark.announce.is_some() {
+            self.t.events.row_logged(table.spec().id, mark, record.start);
+        }
+    }
+
+    /// Everything above `target` has been undone; the newest compensation, if there is one, leads to `leads_to`.
+    pub(crate) fn rolled_back_to(&mut self, target: Lsn, leads_to: Lsn) -> Result<(), RowError> {
+        if target.is_none() {
+            return Ok(());
+        }
+        if leads_to > target {
+            // What needed no compensation must not seem to stand.
+            let (trx, undo_next) = (self.t.id, target);
+            let record = Record::RollbackTo(RollbackTo { trx, undo_next });
+            let appended = self.kernel.store.log.append(|lsn, out| record.encode(lsn, out))?;
+            self.t.appended(appended);
+        }
+        self.t.events.forget_above(target);
+        if self.t.events.listed > target {
+            self.unlist_above(target)?;
+        }
+        Ok(())
+    }
+
+    /// E2 after a rollback: extents that are undone go, the one that is undone in part is written again without that part.
+    fn unlist_above(&mut self, target: Lsn) -> Result<(), RowError> {
+        let mut buffer = Vec::new();
+        while !self.t.events.extents.is_none() {
+            let at = self.t.events.extents;
+            crate::row::read_record(self.kernel, at, &mut buffer)?;
+            let Record::Extents(extents) = Record::decode(at, &buffer)? else {
+                let place = format_args!("record at {at}").to_string();
+                return Err(base::Corruption::new(place, "record type", "Extents", "another").into());
+            };
+            self.t.events.extents = extents.before;
+            let standing: Vec<Lsn> = extents.records.into_iter().filter(|lsn| *lsn <= target).collect();
+            if !standing.is_empty() {
+                return self.list(&standing);
+            }
+            self.t.events.listed = Lsn::NONE;
+        }
+        Ok(())
+    }
+
+    /// Appends an `Extents` record for records in falling order.
+    fn list(&mut self, records: &[Lsn]) -> Result<(), RowError> {
+        let Some(newest) = records.first() else { return Ok(()) };
+        let (trx, before) = (self.t.id, self.t.events.extents);
+        let record = Record::Extents(Extents { trx, before, records: records.to_vec() });
+        let appended = self.kernel.store.log.append(|lsn, out| record.encode(lsn, out))?;
+        self.t.events.extents = appended.start;
+        self.t.events.listed = *newest;
+        Ok(())
+    }
+
+    /// E2: lists what has been appended since the last `Extents` record.
+    pub(crate) fn list_records(&mut self) -> Result<(), RowError> {
+        if !self.t.options.log.replicate || self.t.events.announced.is_empty() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let mut buffer = Vec::new();
+        let mut at = self.t.last;
+        while at > self.t.events.listed {
+            crate::row::read_record(self.kernel, at, &mut buffer)?;
+            let record = Record::decode(at, &buffer)?;
+            if matches!(
+                record,
+                Record::RowInsert(_)
+                    | Record::RowUpdate(_)
+                    | Record::RowDelete(_)
+                    | Record::Statement(_)
+                    | Record::LongValue(_)
+            ) {
+                found.push(at);
+            }
+            at = record.previous();
+        }
+        let most = (self.kernel.store.log.record_size_max() / 8).min(LISTED_MAX);
+        // Oldest first, so that each Extents record is older than the next.
+        found.rchunks(most).try_for_each(|records| self.list(records))
+    }
+}
+
+impl Trx {
+    /// Whether what it has done so far makes an event group.
+    pub fn has_events(&self) -> bool {
+        self.state.events.has_any()
+    }
+
+    /// The running statement's text: binlog_annotate_row_events. It is logged when the statement changes its first row.
+    pub fn set_statement_text(&mut self, text: &[u8]) {
+        let events = &mut self.state.events;
+        events.text.clear();
+        events.text.extend_from_slice(text);
+        events.text_waits = true;
+    }
+
+    /// Appends the replication event of a statement about definitions; the last record before the commit.
+    pub fn append_event(&mut self, time: u64, event_type: u8, event_flags: u32, body: &[u8]) -> Result<(), RowError> {
+        let appended = self.append_chained(|trx, previous, lsn, out| {
+            Record::Event(Event { trx, previous, time, event_type, event_flags, body }).encode(lsn, out);
+        })?;
+        self.state.events.event = appended.start;
+        Ok(())
+    }
+
+    /// A row operation has succeeded: the statement's text follows its first row record.
+    #[inline]
+    pub(crate) fn annotate(&mut self) -> Result<(), RowError> {
+        let events = &self.state.events;
+        if events.text_waits && !events.statement.is_none() { self.append_text() } else { Ok(()) }
+    }
+
+    fn append_text(&mut self) -> Result<(), RowError> {
+        self.state.events.text_waits = false;
+        let base = self.state.events.statement;
+        let mut row = Vec::new();
+        crate::row::read_record(&self.kernel, base, &mut row)?;
+        let mut packed = Vec::new();
+        log_format::text::pack(&self.state.events.text, &row, &mut packed);
+        // A text that no record can hold is left out; the rows do not need it.
+        const HEAD_MAX: usize = 64;
+        if packed.len() + HEAD_MAX > self.kernel.store.log.record_size_max() {
+            return Ok(());
+        }
+        let appended = self.append_chained(|trx, previous, lsn, out| {
+            Record::Statement(Statement { trx, previous, base, packed: &packed }).encode(lsn, out);
+        })?;
+        self.state.events.text_at = appended.start;
+        Ok(())
+    }
+}
