@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base::{IndexId, PageNo, SpaceId, TableId};
 use charset::Collation;
+use log_format::definition::{DefinedColumn, Definition, Shape};
 use row_format::{Column, ColumnType, KeyPart, RowLayout};
 use storage::table::{IndexSpec, TableSpec};
 use types::Value;
@@ -124,6 +125,53 @@ impl TableDef {
             indexes: self.indexes.iter().map(IndexDef::spec).collect(),
             auto_increment: self.auto_increment(),
             name: self.full_name(),
+            definition: self.binlog_definition().into(),
+        }
+    }
+
+    /// What the binary log says of the table.
+    fn binlog_definition(&self) -> Vec<u8> {
+        let primary = |part: &KeyPart| (part.column as u32, part.prefix.map_or(0, u32::from));
+        let definition = Definition {
+            database: self.schema.clone(),
+            table: self.name.clone(),
+            columns: self.columns.iter().map(ColumnDef::binlog_definition).collect(),
+            primary_key: self.indexes[0].parts.iter().map(primary).collect(),
+        };
+        let mut out = Vec::new();
+        definition.encode(&mut out);
+        out
+    }
+}
+
+impl ColumnDef {
+    fn binlog_definition(&self) -> DefinedColumn {
+        let mut metadata = Vec::new();
+        self.ty.binlog_metadata(&mut metadata);
+        let members = match &self.ty {
+            ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } => {
+                Some(members.iter().map(|m| m.to_vec()).collect())
+            }
+            _ => None,
+        };
+        DefinedColumn {
+            name: self.name.clone(),
+            type_code: self.ty.binlog_type(),
+            metadata,
+            shape: match self.ty.fixed_len() {
+                Some(len) => Shape::Fixed(len as u32),
+                None => Shape::Prefixed(self.ty.length_bytes() as u8),
+            },
+            nullable: self.nullable,
+            unsigned: matches!(
+                self.ty,
+                ColumnType::Int { unsigned: true, .. }
+                    | ColumnType::Float { unsigned: true }
+                    | ColumnType::Double { unsigned: true }
+                    | ColumnType::Decimal { unsigned: true, .. }
+            ),
+            collation: self.ty.collation().map(Collation::id),
+            members,
         }
     }
 }

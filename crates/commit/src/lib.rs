@@ -2,7 +2,8 @@
 //!
 //! # Steps of a commit
 //! 1. Enter the order (only a commit that gets a GTID): take the next sequence number of its domain.
-//! 2. Append the commit record; in the same step the transaction table and purge's queue learn of it.
+//! 2. Append the commit record; in the same step the transaction table and purge's queue learn of it. At the head of a segment
+//!    and every innodb_binlog_state_interval bytes a record of the GTID state goes first.
 //! 3. Leave the order; release row locks, read view and slot.
 //! 4. Wait as `innodb_flush_log_at_trx_commit` says.
 //!
@@ -11,6 +12,9 @@
 //!     which is held for the copy of one short record and never for I/O.
 //! C2. A transaction that wrote nothing appends nothing and takes no mutex.
 //! C3. [`GtidPositions`] never names a GTID whose record is not in the log.
+//! C4. At most one commit with a GTID stands in a segment before its first state record, and that record then says the state
+//!     before this commit. So a state record is exact: it holds the commits below the LSN that it names.
+//! C5. A transaction whose events were all rolled back, or that has none, gets no GTID.
 //!
 //! # Crash
 //! Before 2: the transaction is a loser and is rolled back by recovery. After 2 and before 4 ends: it is there or not, but never
@@ -20,12 +24,14 @@
 mod positions;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::{Gtid, Lsn};
+use binlog::Feed;
 use env::Clock;
-use log::{Log, LogFailed};
-use log_format::record::{Commit, Record};
+use log::{Appended, Log, LogFailed};
+use log_format::record::{Commit, GtidState, Record, commit_flags};
 use storage::trx::{CommitParts, Trx};
 
 pub use positions::GtidPositions;
@@ -39,6 +45,10 @@ pub struct Numbering {
     pub server_id: u32,
     /// `SET gtid_seq_no`: the number to use instead of the next one.
     pub seq_no: Option<u64>,
+    /// The connection.
+    pub thread_id: u32,
+    /// What the session says of the group: of `log_format::record::commit_flags`.
+    pub flags: u8,
 }
 
 /// What became of a commit.
@@ -47,6 +57,8 @@ pub struct Done {
     pub gtid: Option<Gtid>,
     /// End of the commit record; none when nothing had to be written.
     pub end: Option<Lsn>,
+    /// The commit record itself; none when nothing had to be written.
+    pub record: Option<Lsn>,
 }
 
 /// A commit that did not reach the log, or did and nobody knows whether it is on disk.
@@ -73,33 +85,101 @@ impl std::error::Error for CommitError {}
 pub struct Committer {
     log: Arc<Log>,
     clock: Arc<dyn Clock>,
-    order: Mutex<GtidPositions>,
+    order: Mutex<Order>,
+    feed: Arc<Feed>,
+    /// innodb_binlog_state_interval
+    state_interval: AtomicU64,
 }
+
+/// What the order of commits protects.
+#[derive(Debug)]
+struct Order {
+    positions: GtidPositions,
+    /// The last state record.
+    state_at: Lsn,
+    /// Lowest record that commits of this segment, and of the one before as long as no state record stands in this one, refer to.
+    needs: Lsn,
+}
+
+/// MariaDB's default of innodb_binlog_state_interval.
+const STATE_INTERVAL: u64 = 2 << 20;
 
 impl fmt::Debug for Committer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Committer").field("positions", &self.order()).finish_non_exhaustive()
+        f.debug_struct("Committer").field("order", &*self.order()).finish_non_exhaustive()
     }
 }
 
 impl Committer {
     /// `positions` is what recovery found.
     pub fn new(log: Arc<Log>, clock: Arc<dyn Clock>, positions: GtidPositions) -> Self {
-        Self { log, clock, order: Mutex::new(positions) }
+        let feed = Arc::new(Feed::new(log.reserved_lsn()));
+        let order = Order { positions, state_at: Lsn::NONE, needs: Lsn::NONE };
+        Self { log, clock, order: Mutex::new(order), feed, state_interval: AtomicU64::new(STATE_INTERVAL) }
     }
 
-    fn order(&self) -> MutexGuard<'_, GtidPositions> {
+    fn order(&self) -> MutexGuard<'_, Order> {
         // Positions change by one assignment each, so a panic elsewhere leaves them whole.
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The GTID positions of everything committed so far.
     pub fn positions(&self) -> GtidPositions {
-        self.order().clone()
+        self.order().positions.clone()
     }
-    /// RESET MASTER, SET GLOBAL gtid_binlog_state.
-    pub fn set_positions(&self, positions: GtidPositions) {
-        *self.order() = positions;
+
+    /// What recovery found of commits in the last segment: the lowest record that they refer to.
+    pub fn keep_for_commits(&self, needs: Lsn) {
+        self.order().needs = needs;
+    }
+
+    /// The same as a record says it, exact for an LSN: for checkpoints.
+    pub fn state(&self) -> GtidState {
+        let order = self.order();
+        // No commit with a GTID is under way: all below are in the positions, none above.
+        let at = self.log.reserved_lsn();
+        GtidState { at, needs: order.needs, replaces: false, gtids: order.positions.state() }
+    }
+
+    /// RESET MASTER, SET GLOBAL gtid_binlog_state: from a new segment on the binary log is empty and begins with this state. Durable when
+    /// it returns; answers where the binary log begins now.
+    pub fn replace_positions(&self, positions: GtidPositions) -> Result<Lsn, LogFailed> {
+        self.log.rotate()?;
+        let mut order = self.order();
+        order.positions = positions;
+        order.needs = Lsn::NONE;
+        let appended = self.append_state(&mut order, Lsn::NONE, true)?;
+        drop(order);
+        self.log.wait_durable(appended.end)?;
+        Ok(appended.start)
+    }
+
+    /// Where commits that are event groups are told, for readers of the log's end.
+    pub fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    pub fn set_state_interval(&self, bytes: u64) {
+        self.state_interval.store(bytes, Ordering::Relaxed);
+    }
+
+    /// C4.
+    fn state_is_due(&self, order: &Order) -> bool {
+        let next = self.log.reserved_lsn();
+        order.state_at < self.log.segment_from()
+            || next.0.saturating_sub(order.state_at.0) >= self.state_interval.load(Ordering::Relaxed)
+    }
+
+    fn append_state(&self, order: &mut Order, at: Lsn, replaces: bool) -> Result<Appended, LogFailed> {
+        let heads = order.state_at < self.log.segment_from();
+        let state = GtidState { at, needs: order.needs, replaces, gtids: order.positions.state() };
+        let record = Record::GtidState(state);
+        let appended = self.log.append(|lsn, out| record.encode(lsn, out))?;
+        order.state_at = appended.start;
+        if heads {
+            order.needs = Lsn::NONE;
+        }
+        Ok(appended)
     }
 
     /// Commits and waits as the flush policy says.
@@ -130,35 +210,64 @@ impl Committer {
             // What it has read under locks may be newer than what is durable (L5): its end waits for that.
             let reads_below = trx.reads_below();
             trx.commit_with(|_, _| ()).map_err(|(_, e)| CommitError::NotWritten(e))?.release();
-            return Ok(Done { gtid: None, end: reads_below });
+            return Ok(Done { end: reads_below, ..Done::default() });
         };
         let time = self.clock.wall().as_micros() as u64;
-        let Some(numbering) = numbering else {
+        let Some(numbering) = numbering.filter(|_| parts.has_events) else {
             let committed = trx
                 .commit_with(|lsn, out| encode(&parts, time, None, lsn, out))
                 .map_err(|(_, e)| CommitError::NotWritten(e))?;
-            return Ok(Done { gtid: None, end: committed.release().map(|r| r.end) });
+            return Ok(Done::of(None, committed.release()));
         };
         let mut order = self.order();
-        let gtid = order.next(numbering);
+        if self.state_is_due(&order) {
+            self.append_state(&mut order, Lsn::NONE, false).map_err(CommitError::NotWritten)?;
+        }
+        let gtid = order.positions.next(numbering);
         let committed = trx
-            .commit_with(|lsn, out| encode(&parts, time, Some(gtid), lsn, out))
+            .commit_with(|lsn, out| encode(&parts, time, Some((gtid, numbering)), lsn, out))
             .map_err(|(_, e)| CommitError::NotWritten(e))?;
-        order.advance(gtid);
+        self.note(&mut order, &parts, gtid, committed.record());
         drop(order);
-        Ok(Done { gtid: Some(gtid), end: committed.release().map(|r| r.end) })
+        self.feed.wake();
+        Ok(Done::of(Some(gtid), committed.release()))
+    }
+
+    /// A commit with a GTID is in the log: the rest of the critical section.
+    fn note(&self, order: &mut Order, parts: &CommitParts, gtid: Gtid, record: Option<Appended>) {
+        let Some(record) = record else { return };
+        if order.state_at < self.log.segment_from() && self.log.segment_from() <= record.start {
+            // The segment ended in between. A log that takes no more has no more commits either.
+            let _ = self.append_state(order, record.start, false);
+        }
+        order.positions.advance(gtid);
+        if order.needs.is_none() || parts.needs < order.needs {
+            order.needs = parts.needs;
+        }
+        self.feed.push(record.start);
     }
 }
 
-fn encode(parts: &CommitParts, time: u64, gtid: Option<Gtid>, lsn: Lsn, out: &mut Vec<u8>) {
+impl Done {
+    fn of(gtid: Option<Gtid>, record: Option<Appended>) -> Self {
+        Self { gtid, end: record.map(|r| r.end), record: record.map(|r| r.start) }
+    }
+}
+
+fn encode(parts: &CommitParts, time: u64, numbered: Option<(Gtid, Numbering)>, lsn: Lsn, out: &mut Vec<u8>) {
+    let mut flags = numbered.map_or(0, |(_, numbering)| numbering.flags);
+    if parts.waited {
+        flags |= commit_flags::WAITED;
+    }
     let commit = Commit {
         trx: parts.trx,
         first: parts.first,
         last: parts.last,
-        extents: Lsn::NONE,
+        extents: parts.extents,
         time,
-        flags: 0,
-        gtid,
+        flags,
+        gtid: numbered.map(|(gtid, _)| gtid),
+        thread_id: numbered.map_or(0, |(_, numbering)| numbering.thread_id),
     };
     Record::Commit(commit).encode(lsn, out);
 }

@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn numbers_go_up_by_domain_whoever_commits() {
         let mut p = GtidPositions::default();
-        let by = |domain_id, server_id| Numbering { domain_id, server_id, seq_no: None };
+        let by =
+            |domain_id, server_id| Numbering { domain_id, server_id, seq_no: None, thread_id: 0, flags: 0 };
         for expected in 1..4 {
             let next = p.next(by(0, 7));
             assert_eq!(next, gtid(0, 7, expected));
@@ -115,9 +116,12 @@ mod tests {
     fn a_number_that_was_set_is_used_and_does_not_take_the_counter_back() {
         let mut p = GtidPositions::default();
         p.advance(gtid(0, 1, 100));
-        let set = p.next(Numbering { domain_id: 0, server_id: 1, seq_no: Some(50) });
+        let set = p.next(Numbering { domain_id: 0, server_id: 1, seq_no: Some(50), thread_id: 0, flags: 0 });
         p.advance(set);
         assert_eq!(p.position_text(), "0-1-50");
-        assert_eq!(p.next(Numbering { domain_id: 0, server_id: 1, seq_no: None }).seq_no, 101);
+        assert_eq!(
+            p.next(Numbering { domain_id: 0, server_id: 1, seq_no: None, thread_id: 0, flags: 0 }).seq_no,
+            101
+        );
     }
 }

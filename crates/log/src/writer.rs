@@ -126,7 +126,11 @@ impl Log {
     /// returned LSN.
     fn seal(&self, writer: &mut Writer, segment_ends: bool) -> u64 {
         let gap = if segment_ends { HEADERS } else { FRAME_HEADER };
-        let end = if segment_ends { self.end_segment(gap) } else { self.reserved.0.fetch_add(gap, Ordering::AcqRel) };
+        let end = if segment_ends {
+            self.end_segment(gap)
+        } else {
+            self.reserved.0.fetch_add(gap, Ordering::AcqRel)
+        };
         let mut round = 0;
         while self.slots.minimum(end) < end {
             spin(round);

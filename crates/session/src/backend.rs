@@ -10,7 +10,6 @@ use client_error::{ClientError, connection as error};
 use commit::{Committer, GtidPositions};
 use env::{Clock, Disk};
 use log::FlushPolicy;
-use log_format::record::GtidState;
 use storage::btree::TreeKind;
 pub use storage::engine::EngineError;
 use storage::engine::{Engine, EngineConfig, Shutdown};
@@ -44,8 +43,9 @@ impl Backend {
         let log = Arc::clone(engine.log());
         let positions = GtidPositions::from_gtids(engine.report().recovered.gtids.iter().copied());
         let committer = Arc::new(Committer::new(log, Arc::clone(&clock), positions));
+        committer.keep_for_commits(engine.report().recovered.binlog_needs);
         let source = Arc::clone(&committer);
-        engine.set_gtid_source(move || GtidState { gtids: source.positions().state() });
+        engine.set_gtid_source(move || source.state());
         let kernel = Arc::clone(engine.kernel());
         let door = Door {
             engine: Arc::clone(&engine),

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use base::{Lsn, Put, TrxId};
+use base::Put;
 use client_error::{ClientError, connection as error};
 use commit::Numbering;
-use log_format::record::{Event, Record};
+use log_format::record::commit_flags;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_plan::error::Warnings;
 use sql_syntax::ast::{Statement, TableAdmin};
@@ -56,9 +56,10 @@ fn run_admitted(
     let numbering = session.numbering();
     session.check_numbering(numbering)?;
     let event = numbering.map(|_| query_event(session, text));
+    let time = session.values.now_micros as u64;
     let mut committed = commit::Done::default();
     let mut commit = |trx: Trx| {
-        committed = commit_logged(&server, trx, numbering, event.as_deref())?;
+        committed = commit_logged(&server, trx, numbering, event.as_deref().map(|body| (time, body)))?;
         Ok(())
     };
     let mut warnings = Warnings::new();
@@ -151,15 +152,15 @@ fn commit_logged(
     server: &crate::server::Server,
     mut trx: Trx,
     numbering: Option<Numbering>,
-    event: Option<&[u8]>,
+    event: Option<(u64, &[u8])>,
 ) -> Result<commit::Done, RowError> {
     let refused = |e: &dyn std::fmt::Display| RowError::Storage(e.to_string());
-    if let Some(body) = event {
-        let build = |trx: TrxId, previous: Lsn, lsn: Lsn, out: &mut Vec<u8>| {
-            Record::Event(Event { trx, previous, event_type: QUERY_EVENT, event_flags: 0, body })
-                .encode(lsn, out);
-        };
-        trx.append_chained(build).map_err(|e| refused(&e))?;
+    let mut numbering = numbering;
+    if let Some((time, body)) = event {
+        trx.append_event(time, QUERY_EVENT, 0, body)?;
+        if let Some(numbering) = &mut numbering {
+            numbering.flags |= commit_flags::DDL;
+        }
     }
     server.committer().commit_definition(trx, numbering).map_err(|e| refused(&e))
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+mod annotation;
 pub mod backend;
 mod binary;
 mod commands;

@@ -19,6 +19,8 @@ pub(crate) struct PreparedStatement {
     pub id: u32,
     pub text: Arc<[u8]>,
     pub params: u16,
+    /// Where the parameters stand in the text, once that was asked.
+    pub places: Option<Box<[usize]>>,
     /// The plan and what it was made under; None for statements that are routed anew each time.
     pub plan: Option<PreparedPlan>,
     /// Types of the last execute that sent some.
@@ -102,6 +104,7 @@ impl PreparedStatement {
             id,
             text: Arc::from(text),
             params,
+            places: None,
             plan,
             types: Vec::new(),
             long_data: HashMap::new(),

@@ -78,6 +78,8 @@ pub(crate) struct Session {
     /// What the value library works with.
     pub values: Context,
     pub workspace: Workspace,
+    /// Text of the running statement, when its rows' events want it.
+    pub(crate) annotation: Vec<u8>,
     /// Rows of a SHOW while its WHERE is evaluated.
     pub(crate) shown: Vec<Vec<Value>>,
     /// Grows when a setting changes that shapes plans.
@@ -126,6 +128,7 @@ impl Session {
             params: Vec::new(),
             values: Context { random: Random::seeded(env::random::seed() as u32), ..Context::default() },
             workspace: Workspace::default(),
+            annotation: Vec::new(),
             shown: Vec::new(),
             plan_generation: 0,
             arena: None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use charset::{Charset, Collation};
 use commit::Numbering;
 use jiff::tz::{Offset, TimeZone};
+use log_format::record::{commit_flags, event_options};
 use sql_exec::ExecSettings;
 use sql_syntax::ParseOptions;
 use storage::trx::{Isolation, LogOptions, TrxOptions};
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) parse: ParseOptions,
     /// binlog_format=STATEMENT
     pub(crate) statement_format: bool,
+    /// binlog_annotate_row_events
+    pub(crate) annotates: bool,
 }
 
 /// What settings depend on beside the session's variables.
@@ -75,6 +78,7 @@ impl Settings {
             parse: parse_options(sql_mode),
             // 0 is MIXED, 2 is ROW.
             statement_format: v.u64(Var::BINLOG_FORMAT) == 1,
+            annotates: crate::annotation::is_wanted(v),
         }
     }
 }
@@ -99,9 +103,20 @@ fn trx_options(v: &SessionVariables, fixed: Fixed) -> TrxOptions {
         isolation: isolation_of(v.u64(Var::TRANSACTION_ISOLATION)),
         lock_wait_timeout: Duration::from_secs(v.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)),
         snapshot_isolation: v.bool(Var::INNODB_SNAPSHOT_ISOLATION),
-        // 2 is FULL, 3 FULL_NODUP.
-        log: LogOptions { replicate, full_image: replicate && v.u64(Var::BINLOG_ROW_IMAGE) >= 2 },
+        log: LogOptions { replicate, full_image: replicate, event_options: event_options(v) },
     }
+}
+
+/// What rows events look like.
+fn event_options(v: &SessionVariables) -> u8 {
+    let mut options = v.u64(Var::BINLOG_ROW_IMAGE) as u8 & event_options::IMAGE;
+    if !v.bool(Var::FOREIGN_KEY_CHECKS) {
+        options |= event_options::NO_FOREIGN_KEY_CHECKS;
+    }
+    if !v.bool(Var::UNIQUE_CHECKS) {
+        options |= event_options::RELAXED_UNIQUE_CHECKS;
+    }
+    options
 }
 
 fn numbering(v: &SessionVariables, fixed: Fixed) -> Option<Numbering> {
@@ -110,6 +125,9 @@ fn numbering(v: &SessionVariables, fixed: Fixed) -> Option<Numbering> {
         domain_id: v.u64(Var::GTID_DOMAIN_ID) as u32,
         server_id: v.u64(Var::SERVER_ID) as u32,
         seq_no: (seq_no != 0).then_some(seq_no),
+        thread_id: 0,
+        flags: if v.bool(Var::SKIP_PARALLEL_REPLICATION) { commit_flags::NO_PARALLEL } else { 0 }
+            | if v.bool(Var::SKIP_REPLICATION) { commit_flags::SKIP_REPLICATION } else { 0 },
     })
 }
 

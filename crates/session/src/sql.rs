@@ -81,6 +81,7 @@ pub(crate) fn run_planned(
     session: &mut Session,
     out: &mut Output,
     statement: &Statement<'_>,
+    text: &[u8],
     reply: Reply,
 ) -> Result<(), ClientError> {
     session.params.clear();
@@ -88,6 +89,9 @@ pub(crate) fn run_planned(
         let Some(plan) = session.plan(statement, 0)? else {
             return Err(error::not_supported("this statement"));
         };
+        if plan.writes() {
+            session.note_text(text);
+        }
         match run_plan(session, out, &plan, reply)? {
             Ran::Done(_) => return Ok(()),
             Ran::Stale => {}
@@ -140,6 +144,9 @@ fn run_admitted(
     if let Err(e) = session.ensure_trx(need) {
         session.transaction.mdl.release_to(held);
         return Err(e);
+    }
+    if need == Need::Write {
+        session.give_text();
     }
     let settings = session.exec_settings();
     let mut writer = session.result_writer(out, reply);
@@ -368,6 +375,9 @@ pub(crate) fn run_prepared(
             let tableless = plan.tables.is_empty() && !plan.writes();
             session.begin_statement(!tableless);
             session.entry.counters.count(counter_of(&plan));
+            if plan.writes() {
+                session.note_prepared_text(statement);
+            }
             if let Ran::Done(stored) = run_plan(session, out, &plan, reply)? {
                 statement.told_columns = true;
                 statement.cursor = reply.cursor.then_some(stored);

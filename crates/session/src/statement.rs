@@ -116,7 +116,7 @@ pub(crate) fn run_one(
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Do(_) => {
-            sql::run_planned(session, out, statement, reply)?;
+            sql::run_planned(session, out, statement, text, reply)?;
         }
         Statement::Set(items) => {
             set::run(session, items)?;

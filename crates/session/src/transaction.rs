@@ -178,6 +178,15 @@ impl Session {
         self.transaction.next_read_only.unwrap_or(self.settings.tx_read_only)
     }
 
+    /// The text of the statement that has just been started, to be logged with its first row.
+    pub(crate) fn give_text(&mut self) {
+        if let Some(trx) = &mut self.transaction.trx
+            && !self.annotation.is_empty()
+        {
+            trx.set_statement_text(&self.annotation);
+        }
+    }
+
     fn open_trx(&mut self, need: Need) -> Result<(), ClientError> {
         let mut options = self.settings.trx;
         // A statement without tables is no transaction that SET TRANSACTION or autocommit would speak of.
@@ -213,7 +222,8 @@ impl Session {
 
     /// How a commit of this session is numbered; None when it is not in the binary log.
     pub(crate) fn numbering(&self) -> Option<commit::Numbering> {
-        self.settings.numbering
+        let thread_id = self.entry.id as u32;
+        self.settings.numbering.map(|numbering| commit::Numbering { thread_id, ..numbering })
     }
 
     /// Several executions that succeed or fail as one: rows of a bulk execute.

@@ -50,6 +50,20 @@ pub struct Parsed<'a> {
     pub next: Option<usize>,
 }
 
+/// Where the `?` of a statement to be prepared stand, in order.
+pub fn parameter_positions(sql: &[u8], options: ParseOptions) -> Vec<usize> {
+    let mut lexer = lexer::Lexer::new(sql, 0, ParseOptions { params: true, ..options });
+    let mut found = Vec::new();
+    loop {
+        let token = lexer.next();
+        match token.tok {
+            lexer::Tok::Param => found.push(token.start),
+            lexer::Tok::Eof | lexer::Tok::Bad => return found,
+            _ => {}
+        }
+    }
+}
+
 /// The first statement of `sql`.
 pub fn parse<'a>(arena: &'a Arena, sql: &'a [u8], options: ParseOptions) -> Result<Parsed<'a>, ParseError> {
     parse_at(arena, sql, 0, options)

@@ -91,7 +91,16 @@ fn sbtest(kernel: &Kernel) -> Arc<Table> {
     };
     let indexes = vec![index(1, TreeKind::Clustered, 0, true), index(2, TreeKind::Secondary, 1, false)];
     let (id, name) = (TableId(1), "sbtest1".to_owned());
-    Table::new(TableSpec { id, version: 1, space, layout, indexes, auto_increment: None, name })
+    Table::new(TableSpec {
+        id,
+        version: 1,
+        space,
+        layout,
+        indexes,
+        auto_increment: None,
+        name,
+        definition: Arc::default(),
+    })
 }
 
 impl Bench {

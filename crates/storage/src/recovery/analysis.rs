@@ -63,6 +63,8 @@ pub struct Recovered {
     pub gtids: Vec<Gtid>,
     /// The record of the last RESET MASTER, if the scan has met one: the binary log begins with its segment.
     pub binlog_starts: Lsn,
+    /// At or below every record that commits with a GTID of the last segment refer to; none when there was none.
+    pub binlog_needs: Lsn,
     pub extension: Vec<u8>,
     pub records: u64,
     /// Of these, behind the Checkpoint record that the control block names.
@@ -144,6 +146,7 @@ impl Analysis {
     fn commit(&mut self, lsn: Lsn, commit: &Commit) {
         if let Some(gtid) = commit.gtid {
             self.gtids.push((lsn, gtid));
+            self.note_needs(commit.first);
         }
         if commit.trx.0 == 0 {
             return;
@@ -184,6 +187,13 @@ impl Analysis {
         }
     }
 
+    fn note_needs(&mut self, lsn: Lsn) {
+        let needs = &mut self.out.binlog_needs;
+        if needs.is_none() || !lsn.is_none() && lsn < *needs {
+            *needs = lsn;
+        }
+    }
+
     /// A4.
     fn note_gtids(&mut self, lsn: Lsn, state: &GtidState) {
         let at = state.as_of(lsn);
@@ -193,6 +203,7 @@ impl Analysis {
             }
             self.gtids.retain(|(commit, _)| *commit >= at);
             self.gtid_state = GtidState { at, ..state.clone() };
+            self.note_needs(state.needs);
         }
     }
 

@@ -423,7 +423,11 @@ impl Work<'_> {
 }
 
 /// Chains of a row's old version with their values, cut from the whole old body.
-pub(super) fn kept_chains<'a>(table: &'a Table, stored: &[u8], old_body: &'a [u8]) -> Result<Vec<Kept<'a>>, RowError> {
+pub(super) fn kept_chains<'a>(
+    table: &'a Table,
+    stored: &[u8],
+    old_body: &'a [u8],
+) -> Result<Vec<Kept<'a>>, RowError> {
     let layout = &table.spec().layout;
     let row = row_format::RowView::new(layout, old_body)?;
     let mut kept = Vec::new();

@@ -246,7 +246,13 @@ impl Trx {
     }
 
     /// Appends the replication event of a statement about definitions; the last record before the commit.
-    pub fn append_event(&mut self, time: u64, event_type: u8, event_flags: u32, body: &[u8]) -> Result<(), RowError> {
+    pub fn append_event(
+        &mut self,
+        time: u64,
+        event_type: u8,
+        event_flags: u32,
+        body: &[u8],
+    ) -> Result<(), RowError> {
         let appended = self.append_chained(|trx, previous, lsn, out| {
             Record::Event(Event { trx, previous, time, event_type, event_flags, body }).encode(lsn, out);
         })?;

@@ -76,7 +76,8 @@ impl World {
         if keeps_log(seed) {
             engine.set_log_keeper(|| Lsn(0));
         }
-        let log_options = LogOptions { replicate: true, full_image: seed.is_multiple_of(3) };
+        let log_options =
+            LogOptions { replicate: true, full_image: seed.is_multiple_of(3), event_options: 2 };
         Ok(Self { engine, tables: Vec::new(), log_options, shape: Shape::of(seed) })
     }
 
@@ -223,6 +224,7 @@ fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
         indexes,
         auto_increment: None,
         name: format!("test.t{space}"),
+        definition: Arc::default(),
     })
 }
 

@@ -117,6 +117,7 @@ impl World {
             indexes,
             auto_increment: None,
             name: format!("test.t{id}"),
+            definition: Arc::default(),
         });
         self.tables.0.lock().unwrap().insert(TableId(id), Arc::clone(&table));
         table
