@@ -168,7 +168,7 @@ impl Edit {
                 catalog.remember(&table);
                 let lock = catalog.locks.of(&def.schema, &def.name);
                 let engine = catalog.engine.clone();
-                let handle = Arc::new(TableHandle { table, lock, def: Arc::new(*def), engine });
+                let handle = Arc::new(TableHandle::new(Arc::new(*def), table, lock, engine));
                 database(snapshot, &handle.def.schema, &mut |d| {
                     d.tables.insert(handle.def.name.clone(), handle.clone());
                 });

@@ -1,17 +1,19 @@
 //! Definitions as bytes: the `definition` column of the dictionary, and the body of a `TableDef` log record.
 //!
-//! # Layout of a table definition, format 1
+//! # Layout of a table definition, format 2
 //! ```text
-//! format u8 = 1 | table id varint | version varint | space varint | schema, name: string | collation u16
-//! comment, options: string | created varint | columns varint, {column} | indexes varint, {index}
-//! column: name string | type | flags u8 | width varint (0 = none, else + 1) | decimals u8 (255 = none) | default | comment string
+//! format u8 = 2 | table id varint | version varint | space varint | schema, name: string | collation u16
+//! comment, options: string | created varint | columns varint, {column} | indexes varint, {index} | rules (`codec_rules`)
+//! column: name string | type | flags u8 | width varint (0 = none, else + 1) | decimals u8 (255 = none) | default | comment string |
+//!         generated u8 (0 no, 1 virtual, 2 stored) [expression string] | check u8 (0 no, 1) [expression string]
 //!   flags: 1 nullable, 2 zerofill, 4 on update now, 8 auto_increment, 16 invisible, 32 json
 //! type: code u8, then by code
 //!   0 int: size u8, unsigned u8 | 1 float, 2 double: unsigned u8 | 3 decimal: precision u8, scale u8, unsigned u8 | 4 year
 //!   5 bit: bits u8 | 6 date | 7 time, 8 datetime, 9 timestamp: fsp u8 | 10 char, 11 varchar: max bytes u16, collation u16
 //!   12 blob: length bytes u8, collation u16 | 13 enum, 14 set: collation u16, members varint, {string}
-//! default: 0 none | 1 NULL | 2 literal: string (packed column bytes with length bytes) | 3 current timestamp
-//! index: id varint | root u32 | name string | flags u8 (1 unique, 2 using btree) | comment string | parts varint, {part}
+//!   15 fixed: kind u8 (0 uuid, 1 inet4, 2 inet6)
+//! default: 0 none | 1 NULL | 2 literal: string (packed column bytes with length bytes) | 3 current timestamp | 4 expression: string
+//! index: id varint | root u32 | name string | flags u8 (1 unique, 2 using btree, 4 ignored) | comment string | parts varint, {part}
 //! part: column varint | prefix varint (0 = none) | descending u8
 //! ```
 //! Strings are a varint length and bytes. A golden test pins the bytes.
@@ -19,10 +21,13 @@
 use base::{Corruption, IndexId, PageNo, Put, Reader, SpaceId, TableId};
 use charset::Collation;
 use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_column};
+use types::FixedKind;
 
-use crate::definition::{ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, IndexDef, TableDef};
+use crate::definition::{
+    ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, Generated, IndexDef, TableDef,
+};
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 impl TableDef {
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -44,6 +49,7 @@ impl TableDef {
         for index in &self.indexes {
             encode_index(index, out);
         }
+        crate::codec_rules::encode(self, out);
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
@@ -61,6 +67,10 @@ impl TableDef {
             created: r.varint("created")?,
             columns: Vec::new(),
             indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            sequence: None,
+            temporary: false,
         };
         for _ in 0..r.varint("columns")? {
             def.columns.push(decode_column_def(r)?);
@@ -68,6 +78,7 @@ impl TableDef {
         for _ in 0..r.varint("indexes")? {
             def.indexes.push(decode_index(r, def.columns.len())?);
         }
+        crate::codec_rules::decode(&mut def, r)?;
         r.finish("table definition")?;
         if def.indexes.is_empty() {
             return Err(Corruption::new("table definition", "indexes", "at least one", 0));
@@ -77,7 +88,7 @@ impl TableDef {
 }
 
 impl DatabaseDef {
-    /// `format u8 = 1 | name string | collation u16 | comment string`
+    /// `format u8 = 2 | name string | collation u16 | comment string`
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u8(FORMAT);
         out.put_string(self.name.as_bytes());
@@ -101,7 +112,7 @@ fn check_format(r: &mut Reader<'_>) -> Result<(), Corruption> {
     }
 }
 
-fn text(r: &mut Reader<'_>, field: &'static str) -> Result<String, Corruption> {
+pub(crate) fn text(r: &mut Reader<'_>, field: &'static str) -> Result<String, Corruption> {
     let bytes = r.string(field)?;
     String::from_utf8(bytes.to_vec())
         .map_err(|_| Corruption::new("definition", field, "UTF-8", bytes.escape_ascii()))
@@ -130,8 +141,21 @@ fn encode_column_def(c: &ColumnDef, out: &mut Vec<u8>) {
             out.put_string(&packed);
         }
         DefaultValue::CurrentTimestamp => out.put_u8(3),
+        DefaultValue::Expression(text) => {
+            out.put_u8(4);
+            out.put_string(text.as_bytes());
+        }
     }
     out.put_string(c.comment.as_bytes());
+    match &c.generated {
+        None => out.put_u8(0),
+        Some(generated) => {
+            out.put_u8(1 + u8::from(generated.stored));
+            out.put_string(generated.expr.as_bytes());
+        }
+    }
+    out.put_u8(u8::from(c.check.is_some()));
+    c.check.iter().for_each(|check| out.put_string(check.as_bytes()));
 }
 
 fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corruption> {
@@ -145,8 +169,16 @@ fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corruption> {
         1 => DefaultValue::Null,
         2 => DefaultValue::Literal(decode_default(&ty, r.string("default")?)?),
         3 => DefaultValue::CurrentTimestamp,
-        other => return Err(Corruption::new("definition", "default", "0 to 3", other)),
+        4 => DefaultValue::Expression(text(r, "default")?),
+        other => return Err(Corruption::new("definition", "default", "0 to 4", other)),
     };
+    let comment = text(r, "column comment")?;
+    let generated = match r.u8("generated")? {
+        0 => None,
+        kind @ (1 | 2) => Some(Generated { expr: text(r, "generated")?, stored: kind == 2 }),
+        other => return Err(Corruption::new("definition", "generated", "0 to 2", other)),
+    };
+    let check = if r.u8("check")? != 0 { Some(text(r, "check")?) } else { None };
     let on = |bit: u8| flags >> bit & 1 != 0;
     Ok(ColumnDef {
         name,
@@ -159,8 +191,10 @@ fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corruption> {
         on_update_now: on(2),
         auto_increment: on(3),
         invisible: on(4),
-        comment: text(r, "column comment")?,
+        comment,
         json: on(5),
+        generated,
+        check,
     })
 }
 
@@ -195,6 +229,7 @@ fn encode_type(ty: &ColumnType, out: &mut Vec<u8>) {
         }
         ColumnType::Enum { members, collation } => put_members(13, members, *collation, out),
         ColumnType::Set { members, collation } => put_members(14, members, *collation, out),
+        ColumnType::Fixed(kind) => out.put(&[15, *kind as u8]),
     }
 }
 
@@ -250,7 +285,13 @@ fn decode_type(r: &mut Reader<'_>) -> Result<ColumnType, Corruption> {
                 ColumnType::Set { members, collation }
             }
         }
-        other => return Err(Corruption::new("definition", "type", "0 to 14", other)),
+        15 => ColumnType::Fixed(match r.u8("fixed type")? {
+            0 => FixedKind::Uuid,
+            1 => FixedKind::Inet4,
+            2 => FixedKind::Inet6,
+            other => return Err(Corruption::new("definition", "fixed type", "0 to 2", other)),
+        }),
+        other => return Err(Corruption::new("definition", "type", "0 to 15", other)),
     })
 }
 
@@ -258,7 +299,7 @@ fn encode_index(index: &IndexDef, out: &mut Vec<u8>) {
     out.put_varint(index.id.0);
     out.put_u32(index.root.0);
     out.put_string(index.name.as_bytes());
-    out.put_u8(u8::from(index.unique) | u8::from(index.using_btree) << 1);
+    out.put_u8(u8::from(index.unique) | u8::from(index.using_btree) << 1 | u8::from(index.ignored) << 2);
     out.put_string(index.comment.as_bytes());
     out.put_varint(index.parts.len() as u64);
     for part in &index.parts {
@@ -298,12 +339,14 @@ fn decode_index(r: &mut Reader<'_>, columns: usize) -> Result<IndexDef, Corrupti
         parts,
         comment,
         using_btree: flags & 2 != 0,
+        ignored: flags & 4 != 0,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::CheckDef;
     use types::Value;
 
     fn sample() -> TableDef {
@@ -321,6 +364,8 @@ mod tests {
             invisible: false,
             comment: String::new(),
             json: false,
+            generated: None,
+            check: None,
         };
         TableDef {
             id: TableId(300),
@@ -348,11 +393,16 @@ mod tests {
                 parts: vec![KeyPart::ascending(0)],
                 comment: String::new(),
                 using_btree: false,
+                ignored: false,
             }],
             collation: latin,
             comment: "k".into(),
             options: String::new(),
             created: 5,
+            checks: vec![CheckDef { name: "k".into(), expr: "`id` > 0".into() }],
+            foreign_keys: Vec::new(),
+            sequence: None,
+            temporary: false,
         }
     }
     const PRIMARY_NAME: &str = crate::definition::PRIMARY;
@@ -362,10 +412,12 @@ mod tests {
         let mut bytes = Vec::new();
         sample().encode(&mut bytes);
         let golden: &[u8] = &[
-            1, 0xac, 2, 2, 7, 1, b'd', 1, b't', 8, 0, 1, b'k', 0, 5, 2, // head
-            2, b'i', b'd', 0, 4, 0, 8, 12, 255, 0, 0, // id
-            1, b'c', 10, 10, 0, 8, 0, 0, 0, 255, 2, 2, 1, b'x', 0, // c
+            2, 0xac, 2, 2, 7, 1, b'd', 1, b't', 8, 0, 1, b'k', 0, 5, 2, // head
+            2, b'i', b'd', 0, 4, 0, 8, 12, 255, 0, 0, 0, 0, // id
+            1, b'c', 10, 10, 0, 8, 0, 0, 0, 255, 2, 2, 1, b'x', 0, 0, 0, // c
             1, 9, 3, 0, 0, 0, 7, b'P', b'R', b'I', b'M', b'A', b'R', b'Y', 1, 0, 1, 0, 0, 0, // PRIMARY
+            1, 1, b'k', 8, b'`', b'i', b'd', b'`', b' ', b'>', b' ', b'0', 0,
+            0, // checks, foreign keys, sequence
         ];
         assert_eq!(bytes, golden);
         assert_eq!(TableDef::decode(&bytes).unwrap(), sample());
@@ -400,6 +452,7 @@ mod tests {
             ColumnType::Blob { length_bytes: 4, collation: c },
             ColumnType::Enum { members: members.clone(), collation: c },
             ColumnType::Set { members, collation: c },
+            ColumnType::Fixed(FixedKind::Inet6),
         ] {
             let mut bytes = Vec::new();
             encode_type(&ty, &mut bytes);

@@ -27,6 +27,8 @@ pub enum DefaultValue {
     /// Of the column's type.
     Literal(DefaultLiteral),
     CurrentTimestamp,
+    /// Computed for each row: the expression as SHOW CREATE TABLE prints it.
+    Expression(String),
 }
 
 /// A literal default with equality by its stored form.
@@ -37,6 +39,56 @@ impl PartialEq for DefaultLiteral {
     fn eq(&self, other: &Self) -> bool {
         format!("{:?}", self.0) == format!("{:?}", other.0)
     }
+}
+
+/// How a generated column gets its value. Both kinds are stored with the row: a virtual one is computed when the row is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generated {
+    /// The expression as SHOW CREATE TABLE prints it.
+    pub expr: String,
+    /// STORED, otherwise VIRTUAL.
+    pub stored: bool,
+}
+
+/// A CHECK constraint of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckDef {
+    pub name: String,
+    pub expr: String,
+}
+
+/// What happens to the rows of a child when their parent goes or changes its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReferenceAction {
+    Restrict,
+    Cascade,
+    SetNull,
+    NoAction,
+}
+
+/// A foreign key, kept with the child.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignKeyDef {
+    pub name: String,
+    /// Columns of this table.
+    pub columns: Vec<usize>,
+    pub parent_schema: String,
+    pub parent_table: String,
+    /// Columns of the parent by name: it may not be there yet.
+    pub parent_columns: Vec<String>,
+    pub on_delete: ReferenceAction,
+    pub on_update: ReferenceAction,
+}
+
+/// What CREATE SEQUENCE said; the values themselves are the one row of the sequence's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SequenceDef {
+    pub start: i128,
+    pub minimum: i128,
+    pub maximum: i128,
+    pub increment: i128,
+    pub cache: u64,
+    pub cycle: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +107,31 @@ pub struct ColumnDef {
     pub comment: String,
     /// JSON: a LONGTEXT with a binary collation that was declared as JSON.
     pub json: bool,
+    pub generated: Option<Generated>,
+    /// CHECK written beside the column.
+    pub check: Option<String>,
+}
+
+impl ColumnDef {
+    /// A nullable column without any attribute.
+    pub fn new(name: impl Into<String>, ty: ColumnType) -> Self {
+        Self {
+            name: name.into(),
+            ty,
+            nullable: true,
+            width: None,
+            decimals: None,
+            zerofill: false,
+            default: DefaultValue::Null,
+            on_update_now: false,
+            auto_increment: false,
+            invisible: false,
+            comment: String::new(),
+            json: false,
+            generated: None,
+            check: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +144,8 @@ pub struct IndexDef {
     pub comment: String,
     /// `USING BTREE` was written.
     pub using_btree: bool,
+    /// IGNORED: kept, but no statement reads it.
+    pub ignored: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -84,6 +163,12 @@ pub struct TableDef {
     pub options: String,
     /// Seconds since 1970.
     pub created: u64,
+    pub checks: Vec<CheckDef>,
+    pub foreign_keys: Vec<ForeignKeyDef>,
+    /// The table is a sequence.
+    pub sequence: Option<SequenceDef>,
+    /// A temporary table: of one session, not in the dictionary.
+    pub temporary: bool,
 }
 
 impl TableDef {
@@ -108,6 +193,14 @@ impl TableDef {
         RowLayout::new(
             self.columns.iter().map(|c| Column { ty: c.ty.clone(), nullable: c.nullable }).collect(),
         )
+    }
+
+    /// Whether writing a row takes more than its values: computed columns, defaults or checks.
+    pub fn has_expressions(&self) -> bool {
+        !self.checks.is_empty()
+            || self.columns.iter().any(|c| {
+                c.generated.is_some() || c.check.is_some() || matches!(c.default, DefaultValue::Expression(_))
+            })
     }
 
     /// `schema.name`, for messages.

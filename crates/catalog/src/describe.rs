@@ -6,7 +6,7 @@ use charset::Collation;
 use row_format::{ColumnType, IntSize};
 use types::{Context, Value};
 
-use crate::definition::{ColumnDef, DefaultValue, PRIMARY, TableDef};
+use crate::definition::{ColumnDef, DefaultValue, PRIMARY, ReferenceAction, TableDef};
 
 /// `name` in backticks.
 pub fn quote_name(name: &str) -> String {
@@ -57,6 +57,7 @@ impl ColumnDef {
             }
             ColumnType::Enum { members, .. } => members_text("enum", members),
             ColumnType::Set { members, .. } => members_text("set", members),
+            ColumnType::Fixed(kind) => kind.name().to_owned(),
         };
         if self.is_unsigned() {
             out.push_str(" unsigned");
@@ -100,6 +101,7 @@ impl ColumnDef {
             DefaultValue::None => None,
             DefaultValue::Null => Some("NULL".to_owned()),
             DefaultValue::CurrentTimestamp => Some(self.now_text()),
+            DefaultValue::Expression(text) => Some(text.clone()),
             DefaultValue::Literal(literal) => Some(match (&literal.0, &self.ty) {
                 (Value::Bit { value, .. }, _) => format!("b'{value:b}'"),
                 (
@@ -110,6 +112,9 @@ impl ColumnDef {
                     | ColumnType::Decimal { .. }
                     | ColumnType::Year,
                 ) => plain_text(value),
+                (Value::Str(s), _) if s.collation().is_binary() && !s.bytes().is_empty() => {
+                    s.bytes().iter().fold("x'".to_owned(), |text, b| text + &format!("{b:02x}")) + "'"
+                }
                 (value, _) => quote_text(&plain_text(value)),
             }),
         }
@@ -134,13 +139,29 @@ impl ColumnDef {
             let _infallible =
                 write!(out, " CHARACTER SET {} COLLATE {}", collation.charset().name(), collation.name());
         }
+        self.write_value(out);
+        if !self.comment.is_empty() {
+            let _infallible = write!(out, " COMMENT {}", quote_text(&self.comment));
+        }
+        if let Some(check) = &self.check {
+            let _infallible = write!(out, " CHECK ({check})");
+        }
+    }
+
+    /// Where the column's value comes from, and what it may be.
+    fn write_value(&self, out: &mut String) {
+        if let Some(generated) = &self.generated {
+            let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+            let _infallible = write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expr);
+            if self.invisible {
+                out.push_str(" INVISIBLE");
+            }
+            return;
+        }
         if !self.nullable {
             out.push_str(" NOT NULL");
         } else if matches!(self.ty, ColumnType::Timestamp { .. }) {
             out.push_str(" NULL");
-        }
-        if self.invisible {
-            out.push_str(" INVISIBLE");
         }
         if let Some(default) = self.default_text() {
             let _infallible = write!(out, " DEFAULT {default}");
@@ -151,8 +172,8 @@ impl ColumnDef {
         if self.auto_increment {
             out.push_str(" AUTO_INCREMENT");
         }
-        if !self.comment.is_empty() {
-            let _infallible = write!(out, " COMMENT {}", quote_text(&self.comment));
+        if self.invisible {
+            out.push_str(" INVISIBLE");
         }
     }
 }
@@ -183,7 +204,8 @@ fn members_text(name: &str, members: &[Box<[u8]>]) -> String {
 impl TableDef {
     /// The statement that makes this table. `next` is the next AUTO_INCREMENT value, shown when it is above 1.
     pub fn create_statement(&self, next: Option<u64>) -> String {
-        let mut out = format!("CREATE TABLE {} (\n", quote_name(&self.name));
+        let temporary = if self.temporary { "TEMPORARY " } else { "" };
+        let mut out = format!("CREATE {temporary}TABLE {} (\n", quote_name(&self.name));
         for (i, column) in self.columns.iter().enumerate() {
             if i > 0 {
                 out.push_str(",\n");
@@ -214,7 +236,11 @@ impl TableDef {
             if !index.comment.is_empty() {
                 let _infallible = write!(out, " COMMENT {}", quote_text(&index.comment));
             }
+            if index.ignored {
+                out.push_str(" IGNORED");
+            }
         }
+        self.write_constraints(&mut out);
         out.push_str("\n) ENGINE=InnoDB");
         if let Some(next) = next.filter(|n| *n > 1) {
             let _infallible = write!(out, " AUTO_INCREMENT={next}");
@@ -230,5 +256,46 @@ impl TableDef {
             let _infallible = write!(out, " COMMENT={}", quote_text(&self.comment));
         }
         out
+    }
+
+    fn write_constraints(&self, out: &mut String) {
+        for key in &self.foreign_keys {
+            let own: Vec<String> = key.columns.iter().map(|c| quote_name(&self.columns[*c].name)).collect();
+            let theirs: Vec<String> = key.parent_columns.iter().map(|c| quote_name(c)).collect();
+            let schema = if key.parent_schema == self.schema {
+                String::new()
+            } else {
+                format!("{}.", quote_name(&key.parent_schema))
+            };
+            let _infallible = write!(
+                out,
+                ",\n  CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {schema}{} ({})",
+                quote_name(&key.name),
+                own.join(", "),
+                quote_name(&key.parent_table),
+                theirs.join(", "),
+            );
+            for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+                if action != ReferenceAction::Restrict {
+                    let _infallible = write!(out, " ON {event} {}", action.text());
+                }
+            }
+        }
+        for check in &self.checks {
+            let _infallible =
+                write!(out, ",\n  CONSTRAINT {} CHECK ({})", quote_name(&check.name), check.expr);
+        }
+    }
+}
+
+impl ReferenceAction {
+    /// As information_schema names it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Restrict => "RESTRICT",
+            Self::Cascade => "CASCADE",
+            Self::SetNull => "SET NULL",
+            Self::NoAction => "NO ACTION",
+        }
     }
 }

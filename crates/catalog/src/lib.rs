@@ -6,6 +6,7 @@
 
 mod catalog;
 mod codec;
+mod codec_rules;
 mod definition;
 mod describe;
 mod dictionary;
@@ -15,7 +16,8 @@ mod snapshot;
 
 pub use catalog::{Catalog, CatalogChange};
 pub use definition::{
-    ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name,
+    CheckDef, ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, ForeignKeyDef, Generated, HIDDEN_KEY,
+    IndexDef, PRIMARY, ReferenceAction, SequenceDef, TableDef, same_name,
 };
 pub use describe::{quote_name, quote_text};
 pub use engine::DictionaryEngine;

@@ -5,8 +5,9 @@
 //! 2. `version` grows with each replacement. A plan made at a version is good while its handles are still in the snapshot.
 //! 3. The metadata lock of a name lives as long as anybody uses it and is the same before and after DDL.
 
+use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use storage::table::Table;
 
@@ -21,6 +22,8 @@ pub struct TableHandle {
     pub lock: Arc<MdlLock>,
     /// For statistics.
     pub engine: Arc<dyn DictionaryEngine>,
+    /// What the planner makes of the definition's expressions, once: this crate knows no expressions.
+    pub program: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl std::fmt::Debug for TableHandle {
@@ -30,6 +33,14 @@ impl std::fmt::Debug for TableHandle {
 }
 
 impl TableHandle {
+    pub fn new(
+        def: Arc<TableDef>,
+        table: Arc<Table>,
+        lock: Arc<MdlLock>,
+        engine: Arc<dyn DictionaryEngine>,
+    ) -> Self {
+        Self { def, table, lock, engine, program: OnceLock::new() }
+    }
     pub fn name(&self) -> &str {
         &self.def.name
     }

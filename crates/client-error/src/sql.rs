@@ -216,8 +216,8 @@ fn values(error: &SqlError) -> Option<ClientError> {
             e(1265, b"01000", format!("Data truncated for column '{column}' at row {row}"))
         }
         IncorrectValue { kind, value, column, row } => {
-            let errno =
-                if matches!(kind.as_str(), "date" | "datetime" | "time" | "timestamp") { 1292 } else { 1366 };
+            let wrong_text = ["date", "datetime", "time", "timestamp", "uuid", "inet4", "inet6"];
+            let errno = if wrong_text.contains(&kind.as_str()) { 1292 } else { 1366 };
             e(errno, b"22007", format!("Incorrect {kind} value: '{value}' for column {column} at row {row}"))
         }
         IncorrectStringValue { kind, value, column, row } => {
@@ -229,6 +229,9 @@ fn values(error: &SqlError) -> Option<ClientError> {
         DivisionByZero => s(1365, b"22012", "Division by 0"),
         ValueOutOfRange { kind, expression } => {
             e(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
+        }
+        ConstraintFailed { constraint, table } => {
+            e(4025, b"23000", format!("CONSTRAINT `{constraint}` failed for {table}"))
         }
         AutoIncrementExhausted => {
             s(1467, b"HY000", "Failed to read auto-increment value from storage engine")

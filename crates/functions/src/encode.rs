@@ -1,7 +1,7 @@
 //! HEX, base 64, and addresses.
 
 use charset::Collation;
-use types::{Class, Context, Value};
+use types::{Class, Context, Str, Value};
 
 use crate::arguments::{Answer, Args, NULL, ascii, some, text};
 
@@ -14,7 +14,10 @@ pub(crate) fn hex(args: Args<'_>, ctx: &mut Context) -> Answer {
             out.extend_from_slice(format!("{bits:X}").as_bytes());
         }
         _ => {
-            let s = some!(args[0].to_str(ctx));
+            let s = match &args[0] {
+                Value::Fixed(v) => Str::new(v.bytes(), Collation::BINARY),
+                other => some!(other.to_str(ctx)),
+            };
             out.reserve(s.len() * 2);
             for byte in s.bytes() {
                 out.push(b"0123456789ABCDEF"[usize::from(byte >> 4)]);

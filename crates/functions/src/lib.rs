@@ -17,6 +17,7 @@ mod date_parse;
 mod digest;
 mod encode;
 pub mod json;
+mod json_valid;
 mod math;
 mod misc;
 mod now;

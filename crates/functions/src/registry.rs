@@ -7,8 +7,8 @@ use types::{Context, Value, ValueError};
 
 use crate::ty::{Arg, Type, rule, rule::Rule};
 use crate::{
-    calendar, date_format, date_parse, digest, encode, json, math, misc, now, numeric, pad, search,
-    substring, text,
+    calendar, date_format, date_parse, digest, encode, json, json_valid, math, misc, now, numeric, pad,
+    search, substring, text,
 };
 
 /// A scalar function.
@@ -213,5 +213,6 @@ functions! {
     "benchmark" (2 ..= 2) rule::int, misc::benchmark, volatile;
     "uuid" (0 ..= 0) rule::ascii::<36>, misc::uuid, volatile;
     "uuid_short" (0 ..= 0) rule::ubigint, misc::uuid_short, volatile;
+    "json_valid" (1 ..= 1) rule::int, json_valid::json_valid;
     "name_const" (2 ..= 2) rule::second, misc::name_const;
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use charset::Collation;
+use types::FixedKind;
 
 /// Width of an integer column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,6 +104,8 @@ pub enum ColumnType {
         members: Arc<[Box<[u8]>]>,
         collation: Collation,
     },
+    /// UUID, INET4, INET6: packed as a BINARY of full length.
+    Fixed(FixedKind),
 }
 
 /// A stored column.
@@ -160,7 +163,7 @@ impl ColumnType {
             Self::Time { .. } => 19,
             Self::Decimal { .. } => 246,
             Self::Blob { .. } => 252,
-            Self::Char { .. } | Self::Enum { .. } | Self::Set { .. } => 254,
+            Self::Char { .. } | Self::Enum { .. } | Self::Set { .. } | Self::Fixed(_) => 254,
         }
     }
 
@@ -179,6 +182,7 @@ impl ColumnType {
                 let high = ((max_bytes & 0x300) >> 4) as u8;
                 out.extend_from_slice(&[254 ^ high, *max_bytes as u8]);
             }
+            Self::Fixed(kind) => out.extend_from_slice(&[254, kind.len() as u8]),
             Self::Enum { .. } => out.extend_from_slice(&[247, self.fixed_len().unwrap_or(1) as u8]),
             Self::Set { .. } => out.extend_from_slice(&[248, self.fixed_len().unwrap_or(1) as u8]),
             Self::Int { .. } | Self::Year | Self::Date => {}
@@ -204,7 +208,7 @@ impl ColumnType {
                 n @ 2..=4 => n,
                 _ => 8,
             },
-            Self::Char { .. } | Self::VarChar { .. } | Self::Blob { .. } => return None,
+            Self::Char { .. } | Self::VarChar { .. } | Self::Blob { .. } | Self::Fixed(_) => return None,
         })
     }
 
@@ -215,6 +219,7 @@ impl ColumnType {
                 1 + usize::from(*max_bytes > 255)
             }
             Self::Blob { length_bytes, .. } => usize::from(*length_bytes),
+            Self::Fixed(_) => 1,
             _ => 0,
         }
     }
@@ -223,6 +228,7 @@ impl ColumnType {
     pub fn max_bytes(&self) -> u64 {
         match self {
             Self::Char { max_bytes, .. } | Self::VarChar { max_bytes, .. } => u64::from(*max_bytes),
+            Self::Fixed(kind) => kind.len() as u64,
             Self::Blob { length_bytes, .. } => u64::MAX >> (64 - 8 * u32::from(*length_bytes).max(1)),
             _ => self.fixed_len().unwrap_or(0) as u64,
         }

@@ -67,6 +67,10 @@ pub fn encode_column(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
             out.extend_from_slice(&(bytes.len() as u32).to_le_bytes()[..ty.length_bytes()]);
             out.extend_from_slice(bytes);
         }
+        (ColumnType::Fixed(kind), Value::Fixed(v)) if v.kind() == *kind => {
+            out.push(kind.len() as u8);
+            out.extend_from_slice(&v.stored()[..kind.len()]);
+        }
         _ => return Err(()),
     }
     Ok(())

@@ -120,6 +120,7 @@ fn put_payload(ty: &ColumnType, prefix: Option<u16>, payload: &[u8], out: &mut V
         | ColumnType::Bit { .. }
         | ColumnType::Time { .. }
         | ColumnType::DateTime { .. }
+        | ColumnType::Fixed(_)
         | ColumnType::Timestamp { .. } => out.extend_from_slice(payload),
         ColumnType::Char { collation, .. }
         | ColumnType::VarChar { collation, .. }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use base::Corruption;
 use charset::Collation;
-use types::{Date, DateTime, Decimal, EnumValue, Str, Time, Timestamp, Value};
+use types::{Date, DateTime, Decimal, EnumValue, Fixed, Str, Time, Timestamp, Value};
 
 use crate::column::fraction_len;
 use crate::{ColumnType, IntSize};
@@ -73,6 +73,10 @@ pub fn decode(ty: &ColumnType, bytes: &[u8]) -> Result<Value, Corruption> {
             })?;
             Value::Enum(Box::new(EnumValue { number, text: Str::new(text, *collation) }))
         }
+        ColumnType::Fixed(kind) => Value::Fixed(
+            Fixed::from_stored(*kind, bytes)
+                .ok_or_else(|| Corruption::new("row", kind.name(), kind.len(), bytes.len()))?,
+        ),
         ColumnType::Set { members, collation } => {
             Value::Enum(Box::new(set_value(members, *collation, le_u64(bytes))))
         }

@@ -7,7 +7,7 @@
 use jiff::tz::TimeZone;
 use types::number::{write_f32, write_f64, write_i64, write_u64};
 use types::temporal::datetime_of;
-use types::{Date, DateTime, Decimal, Time};
+use types::{Date, DateTime, Decimal, Fixed, Time};
 
 use crate::packed::{self, be_u64, enum_text, le_i64, le_u64, write_set};
 use crate::{ColumnType, IntSize};
@@ -88,6 +88,11 @@ fn write_short(ty: &ColumnType, bytes: &[u8], zone: &TimeZone, out: &mut Vec<u8>
         ColumnType::Time { fsp } => packed::time(bytes, *fsp).write(out),
         ColumnType::DateTime { fsp } => packed::datetime(bytes, *fsp).write(out),
         ColumnType::Timestamp { fsp } => datetime_of(packed::timestamp(bytes, *fsp), zone).write(out),
+        ColumnType::Fixed(kind) => {
+            if let Some(v) = Fixed::from_stored(*kind, bytes) {
+                v.write(out);
+            }
+        }
         _ => {}
     }
 }

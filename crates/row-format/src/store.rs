@@ -7,7 +7,8 @@ use charset::{Charset, Collation};
 use types::number::{Integer, f64_to_i64, f64_to_u64, parse_f64};
 use types::temporal::{parse_datetime, parse_time, timestamp_of};
 use types::{
-    Context, DateTime, Decimal, EnumValue, Rounding, SqlMode, Str, Time, Timestamp, TypeName, Value, Warning,
+    Context, DateTime, Decimal, EnumValue, Fixed, FixedKind, Rounding, SqlMode, Str, Time, Timestamp,
+    TypeName, Value, Warning,
 };
 
 use crate::{ColumnType, IntSize, set_value};
@@ -89,6 +90,31 @@ pub fn store(ty: &ColumnType, value: &Value, ctx: &mut Context) -> Stored {
         | ColumnType::Blob { collation, .. } => store_text(ty, *collation, value, ctx),
         ColumnType::Enum { members, collation } => store_enum(members, *collation, value, ctx),
         ColumnType::Set { members, collation } => store_set(members, *collation, value, ctx),
+        ColumnType::Fixed(kind) => store_fixed(*kind, value, ctx),
+    }
+}
+
+/// UUID, INET4, INET6: from their text, or from as many bytes as they have.
+fn store_fixed(kind: FixedKind, value: &Value, ctx: &Context) -> Stored {
+    if let Value::Fixed(v) = value
+        && v.kind() == kind
+    {
+        return Stored::clean(value.clone());
+    }
+    let text = value.to_str(ctx);
+    let found = text.as_ref().and_then(|s| {
+        let bytes = s.bytes();
+        let binary = s.collation().is_binary() && bytes.len() == kind.len();
+        if binary { Fixed::from_bytes(kind, bytes) } else { Fixed::parse(kind, bytes) }
+    });
+    match found {
+        Some(v) => Stored::clean(Value::Fixed(v)),
+        None => {
+            let text = text.map_or_else(String::new, |s| s.to_utf8_lossy());
+            let wrong = Warning::IncorrectForColumn { as_type: TypeName::Fixed(kind), text };
+            let problem = StoreProblem { severity: Severity::Warning, warning: wrong.clone(), error: wrong };
+            Stored { value: Value::Fixed(Fixed::zero(kind)), problem: Some(problem) }
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDef, DefaultValue, IndexDef, TableDef, TableHandle};
+use catalog::{ColumnDef, DefaultLiteral, DefaultValue, IndexDef, TableDef, TableHandle};
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
 use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
@@ -128,6 +128,14 @@ const TABLE_CONSTRAINTS: Columns = &[
     ("TABLE_NAME", Text(64)),
     ("CONSTRAINT_TYPE", Text(64)),
 ];
+const CHECK_CONSTRAINTS: Columns = &[
+    ("CONSTRAINT_CATALOG", Text(512)),
+    ("CONSTRAINT_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("CONSTRAINT_NAME", Text(64)),
+    ("LEVEL", Text(6)),
+    ("CHECK_CLAUSE", LongText),
+];
 const ENGINES: Columns = &[
     ("ENGINE", Text(64)),
     ("SUPPORT", Text(8)),
@@ -154,6 +162,7 @@ const COLLATIONS: Columns = &[
 
 const ALL: &[(&str, Columns)] = &[
     ("CHARACTER_SETS", CHARACTER_SETS),
+    ("CHECK_CONSTRAINTS", CHECK_CONSTRAINTS),
     ("COLLATIONS", COLLATIONS),
     ("COLUMNS", COLUMNS),
     ("ENGINES", ENGINES),
@@ -198,13 +207,13 @@ pub(crate) fn rows(server: &Server, table: &str) -> Option<Rows> {
         "KEY_COLUMN_USAGE" => each_table(server, |t, out| {
             unique(&t.def).for_each(|i| out.extend((0..i.parts.len()).map(|at| usage_row(&t.def, i, at))));
         }),
-        "TABLE_CONSTRAINTS" => each_table(server, |t, out| {
-            out.extend(unique(&t.def).map(|i| {
-                let kind = if i.name == catalog::PRIMARY { "PRIMARY KEY" } else { "UNIQUE" };
-                let schema = &t.def.schema;
-                vec![s("def"), s(schema), s(&i.name), s(schema), s(&t.def.name), s(kind)]
+        "CHECK_CONSTRAINTS" => each_table(server, |t, out| {
+            out.extend(checks(&t.def).map(|(level, name, text)| {
+                let schema = s(&t.def.schema);
+                vec![s("def"), schema, s(&t.def.name), s(name), s(level), s(text)]
             }));
         }),
+        "TABLE_CONSTRAINTS" => each_table(server, constraint_rows),
         "SCHEMATA" => schemata(server),
         "ENGINES" => crate::show::engines().rows,
         "CHARACTER_SETS" => crate::show::character_sets()
@@ -292,6 +301,24 @@ fn unique(def: &TableDef) -> impl Iterator<Item = &IndexDef> {
     def.indexes.iter().filter(|i| i.unique && !i.parts.is_empty())
 }
 
+/// Level, name and text of each CHECK constraint; one beside a column has the column's name.
+fn checks(def: &TableDef) -> impl Iterator<Item = (&'static str, &str, &str)> {
+    let columns = def.columns.iter().filter_map(|c| Some(("Column", c.name.as_str(), c.check.as_deref()?)));
+    columns.chain(def.checks.iter().map(|c| ("Table", c.name.as_str(), c.expr.as_str())))
+}
+
+fn constraint_rows(t: &Arc<TableHandle>, out: &mut Rows) {
+    let def = &t.def;
+    let mut row = |name: &str, kind: &str| {
+        out.push(vec![s("def"), s(&def.schema), s(name), s(&def.schema), s(&def.name), s(kind)]);
+    };
+    for index in unique(def) {
+        row(&index.name, if index.name == catalog::PRIMARY { "PRIMARY KEY" } else { "UNIQUE" });
+    }
+    checks(def).for_each(|(_, name, _)| row(name, "CHECK"));
+    def.foreign_keys.iter().for_each(|key| row(&key.name, "FOREIGN KEY"));
+}
+
 fn usage_row(def: &TableDef, index: &IndexDef, at: usize) -> Vec<Value> {
     let column = &def.columns[index.parts[at].column].name;
     let mut row = vec![
@@ -330,7 +357,7 @@ fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
                 s("BTREE"),
                 s(""),
                 s(&index.comment),
-                s("NO"),
+                s(if index.ignored { "YES" } else { "NO" }),
             ]);
         }
     }
@@ -364,8 +391,8 @@ fn column_row(def: &TableDef, at: usize) -> Vec<Value> {
         s(&extra_text(column)),
         s("select,insert,update,references"),
         s(&column.comment),
-        s("NEVER"),
-        Value::Null,
+        s(if column.generated.is_some() { "ALWAYS" } else { "NEVER" }),
+        column.generated.as_ref().map_or(Value::Null, |g| s(&g.expr)),
         s("NO"),
         s("NO"),
     ]
@@ -374,12 +401,18 @@ fn column_row(def: &TableDef, at: usize) -> Vec<Value> {
 /// A default as an expression: texts and times in quotes.
 fn default_value(column: &ColumnDef) -> Value {
     match &column.default {
+        DefaultValue::Literal(DefaultLiteral(Value::Str(text)))
+            if text.collation().is_binary() && !text.bytes().is_empty() =>
+        {
+            s(&column.default_text().unwrap_or_default())
+        }
         DefaultValue::Literal(v) => {
             let text = crate::text::to_string(&v.0);
             let plain = matches!(v.0, Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_));
             if plain { s(&text) } else { s(&format!("'{}'", text.replace('\'', "''"))) }
         }
         DefaultValue::CurrentTimestamp => s("current_timestamp()"),
+        DefaultValue::Expression(text) => s(text),
         DefaultValue::None | DefaultValue::Null if column.nullable => s("NULL"),
         DefaultValue::None | DefaultValue::Null => Value::Null,
     }
@@ -429,6 +462,10 @@ fn sizes(column: &ColumnDef) -> Sizes {
             let octets = Some((1u64 << (8 * u32::from(*length_bytes))) - 1);
             Sizes { chars: octets, octets, ..none }
         }
-        ColumnType::Date | ColumnType::Year | ColumnType::Enum { .. } | ColumnType::Set { .. } => none,
+        ColumnType::Date
+        | ColumnType::Year
+        | ColumnType::Enum { .. }
+        | ColumnType::Set { .. }
+        | ColumnType::Fixed(_) => none,
     }
 }

@@ -143,6 +143,8 @@ fn exec_settings(v: &SessionVariables, sql_mode: SqlMode, fixed: Fixed) -> ExecS
         select_limit: v.u64(Var::SQL_SELECT_LIMIT),
         // NO_AUTO_VALUE_ON_ZERO
         no_auto_value_on_zero: sql_mode.has(1 << 19),
+        check_constraints: v.bool(Var::CHECK_CONSTRAINT_CHECKS),
+        foreign_keys: v.bool(Var::FOREIGN_KEY_CHECKS),
     }
 }
 

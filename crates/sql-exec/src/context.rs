@@ -50,6 +50,10 @@ pub struct ExecSettings {
     /// sql_select_limit.
     pub select_limit: u64,
     pub no_auto_value_on_zero: bool,
+    /// check_constraint_checks.
+    pub check_constraints: bool,
+    /// foreign_key_checks.
+    pub foreign_keys: bool,
 }
 
 impl Default for ExecSettings {
@@ -64,6 +68,8 @@ impl Default for ExecSettings {
             group_concat_max_len: 1 << 20,
             select_limit: u64::MAX,
             no_auto_value_on_zero: false,
+            check_constraints: true,
+            foreign_keys: true,
         }
     }
 }

@@ -66,11 +66,17 @@ impl<'c, 'p> Exec<'c, 'p> {
         }
         let shared_reads = cx.settings.locking_reads
             || plan.writes() && cx.trx.options().isolation >= Isolation::RepeatableRead;
+        let subqueries = usize::from(plan.subqueries);
+        Self { shared_reads, params, subqueries: vec![None; subqueries], ..Self::of_definitions(cx) }
+    }
+
+    /// An execution without a plan: expressions of definitions for rows that DDL writes.
+    pub(crate) fn of_definitions(cx: &'c mut ExecContext<'p>) -> Self {
         Self {
             cx,
-            params,
-            shared_reads,
-            subqueries: vec![None; usize::from(plan.subqueries)],
+            params: &[],
+            shared_reads: false,
+            subqueries: Vec::new(),
             derived: HashMap::new(),
             hashes: HashMap::new(),
             working: HashMap::new(),

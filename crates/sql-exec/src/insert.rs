@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use catalog::TableHandle;
+use catalog::{DefaultValue, TableHandle};
 use row_format::key;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::plan::{AssignValue, Assignment, InsertPlan, InsertSource, OnDuplicate};
 use storage::row::{ReadMode, RowBuf, RowError, Strength, WaitMode};
 use types::Value;
 
+use crate::computed;
 use crate::context::SlotState;
 use crate::exec::Exec;
 use crate::outcome::Outcome;
@@ -58,6 +59,18 @@ impl Exec<'_, '_> {
         Ok(self.insert_outcome(plan, progress, multi, warnings))
     }
 
+    /// Rows of a query into a table that nobody else sees yet; answers how many are new.
+    pub(crate) fn insert_all(&mut self, plan: &InsertPlan, rows: Vec<Vec<Value>>) -> SqlResult<u64> {
+        let mut progress = Progress::default();
+        for row in rows {
+            self.count_row()?;
+            progress.records += 1;
+            self.insert_selected(plan, row, &mut progress)?;
+        }
+        // A row that takes another one's place counts once.
+        Ok(if plan.replace { progress.records } else { progress.affected })
+    }
+
     fn insert_outcome(&self, plan: &InsertPlan, progress: Progress, multi: bool, warnings: u32) -> Outcome {
         let has_auto = plan.table.def.auto_increment().is_some();
         let insert_id = match (progress.first_generated, progress.updated_id) {
@@ -102,12 +115,17 @@ impl Exec<'_, '_> {
         let mode = self.store_mode(plan, progress);
         let table = &plan.table;
         let mut values = self.defaults(plan, mode)?;
+        let mut late = self.late_defaults(plan);
         let reads_row = row.iter().any(|v| matches!(v, AssignValue::Expr(e) if !e.is_fixed()));
         for (column, value) in plan.columns.iter().zip(row) {
+            let def = &table.def.columns[*column];
             let value = match value {
-                AssignValue::Default => {
-                    store::default_of(&table.def.columns[*column], mode, self.cx.values, self.cx.warnings)?
+                AssignValue::Default if matches!(def.default, DefaultValue::Expression(_)) => {
+                    late.push(*column);
+                    continue;
                 }
+                AssignValue::Default if def.generated.is_some() => continue,
+                AssignValue::Default => store::default_of(def, mode, self.cx.values, self.cx.warnings)?,
                 AssignValue::Expr(e) => {
                     if reads_row {
                         self.set_values(plan.slot, values.clone());
@@ -117,7 +135,35 @@ impl Exec<'_, '_> {
             };
             values[*column] = self.store_insert(plan, *column, value, mode)?;
         }
+        self.fill_defaults(plan, late, &mut values, mode)?;
         self.insert_row(plan, values, mode, progress)
+    }
+
+    /// Columns that the statement does not name whose default is computed from the row.
+    fn late_defaults(&self, plan: &InsertPlan) -> Vec<usize> {
+        let columns = &plan.table.def.columns;
+        let computed = |i: &usize| {
+            matches!(columns[*i].default, DefaultValue::Expression(_)) && !plan.columns.contains(i)
+        };
+        if columns.iter().any(|c| matches!(c.default, DefaultValue::Expression(_))) {
+            (0..columns.len()).filter(computed).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn fill_defaults(
+        &mut self,
+        plan: &InsertPlan,
+        mut late: Vec<usize>,
+        values: &mut [Value],
+        mode: StoreMode,
+    ) -> SqlResult<()> {
+        late.sort_unstable();
+        for column in late {
+            values[column] = self.column_default(&plan.table, column, values, mode)?;
+        }
+        Ok(())
     }
 
     fn insert_selected(
@@ -131,6 +177,8 @@ impl Exec<'_, '_> {
         for (column, value) in plan.columns.iter().zip(row) {
             values[*column] = self.store_insert(plan, *column, value, mode)?;
         }
+        let late = self.late_defaults(plan);
+        self.fill_defaults(plan, late, &mut values, mode)?;
         self.insert_row(plan, values, mode, progress)
     }
 
@@ -143,6 +191,12 @@ impl Exec<'_, '_> {
         mode: StoreMode,
     ) -> SqlResult<Value> {
         let def = &plan.table.def.columns[column];
+        if def.generated.is_some() {
+            if !value.is_null() {
+                computed::refuse_value(&plan.table, column, mode, self.cx.warnings)?;
+            }
+            return Ok(Value::Null);
+        }
         if value.is_null() && (def.auto_increment || is_auto_timestamp(def)) {
             if def.auto_increment {
                 return Ok(Value::Null);
@@ -193,6 +247,16 @@ impl Exec<'_, '_> {
     ) -> SqlResult<()> {
         let explicit = progress.last_explicit;
         let generated = self.fill_auto_increment(&plan.table, &mut values, progress)?;
+        if let Some(program) = computed::program_of(&plan.table)? {
+            self.compute_row(&plan.table, program, &mut values, mode)?;
+            match self.check_row(&plan.table, program, &values) {
+                Err(e @ SqlError::ConstraintFailed { .. }) if plan.ignore => {
+                    self.cx.warnings.warn(e);
+                    return Ok(());
+                }
+                other => other?,
+            }
+        }
         let mut body = std::mem::take(&mut self.cx.workspace.body);
         let outcome = self.write_row(plan, &values, &mut body, mode, progress);
         self.cx.workspace.body = body;
@@ -383,5 +447,5 @@ impl Exec<'_, '_> {
 fn is_auto_timestamp(def: &catalog::ColumnDef) -> bool {
     !def.nullable
         && matches!(def.ty, row_format::ColumnType::Timestamp { .. })
-        && def.default == catalog::DefaultValue::CurrentTimestamp
+        && def.default == DefaultValue::CurrentTimestamp
 }

@@ -11,6 +11,7 @@
 
 mod admin;
 mod auto;
+mod computed;
 mod context;
 pub mod ddl;
 mod errors;

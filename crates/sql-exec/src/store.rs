@@ -3,7 +3,9 @@
 use catalog::{ColumnDef, DefaultValue, TableHandle};
 use row_format::{Severity, store};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
-use types::{Context, Date, DateTime, Decimal, EnumValue, Str, Time, Timestamp, TypeName, Value, Warning};
+use types::{
+    Context, Date, DateTime, Decimal, EnumValue, Fixed, Str, Time, Timestamp, TypeName, Value, Warning,
+};
 
 use row_format::ColumnType;
 
@@ -86,6 +88,9 @@ pub(crate) fn default_of(
         DefaultValue::Literal(literal) => Ok(literal.0.clone()),
         DefaultValue::CurrentTimestamp => Ok(now_for(&def.ty, cx)),
         DefaultValue::None if def.auto_increment => Ok(Value::Null),
+        // Its value comes later, from its row.
+        DefaultValue::Expression(_) => Ok(Value::Null),
+        DefaultValue::None if def.generated.is_some() => Ok(Value::Null),
         DefaultValue::None => {
             let error = SqlError::NoDefault(def.name.clone());
             if mode.strict {
@@ -124,6 +129,7 @@ pub(crate) fn implicit_default(ty: &ColumnType) -> Value {
             number: 1,
             text: Str::new(members.first().map_or(&[][..], |m| m), *collation),
         })),
+        ColumnType::Fixed(kind) => Value::Fixed(Fixed::zero(*kind)),
         ColumnType::Set { collation, .. } => {
             Value::Enum(Box::new(EnumValue { number: 0, text: Str::new(b"", *collation) }))
         }

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use catalog::TableHandle;
+use catalog::{DefaultValue, TableHandle};
 use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
@@ -17,6 +17,7 @@ use sql_plan::plan::{Access, AssignValue, Assignment, DeletePlan, SelectPlan, Up
 use storage::row::{Change, Modified, RowBuf, RowError, WaitMode};
 use types::{Context, Value};
 
+use crate::computed;
 use crate::context::SlotState;
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
@@ -76,7 +77,11 @@ impl Exec<'_, '_> {
             exec.cx.workspace.slots[usize::from(target.slot)].buf = found;
             match outcome {
                 Ok(c) => changed += u64::from(c),
-                Err(e @ SqlError::DuplicateEntry { .. }) if plan.ignore => exec.cx.warnings.warn(e),
+                Err(e @ (SqlError::DuplicateEntry { .. } | SqlError::ConstraintFailed { .. }))
+                    if plan.ignore =>
+                {
+                    exec.cx.warnings.warn(e)
+                }
                 Err(e) => return Err(e),
             }
             Ok(if matched >= limit.count { Flow::Stop } else { Flow::Continue })
@@ -106,7 +111,11 @@ impl Exec<'_, '_> {
         for (i, buf, changes) in found {
             match self.change_row(&plan.targets[i].table, &buf, changes) {
                 Ok(c) => changed += u64::from(c),
-                Err(e @ SqlError::DuplicateEntry { .. }) if plan.ignore => self.cx.warnings.warn(e),
+                Err(e @ (SqlError::DuplicateEntry { .. } | SqlError::ConstraintFailed { .. }))
+                    if plan.ignore =>
+                {
+                    self.cx.warnings.warn(e)
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -184,9 +193,20 @@ impl Exec<'_, '_> {
         for assignment in assignments {
             let def = &table.def.columns[assignment.column];
             let value = match &assignment.value {
+                AssignValue::Default if def.generated.is_some() => continue,
+                AssignValue::Default if matches!(def.default, DefaultValue::Expression(_)) => {
+                    let row = self.slot_values(slot)?;
+                    self.column_default(table, assignment.column, &row, mode)?
+                }
                 AssignValue::Default => store::default_of(def, mode, self.cx.values, self.cx.warnings)?,
                 AssignValue::Expr(e) => e.eval(self)?,
             };
+            if def.generated.is_some() {
+                if !value.is_null() {
+                    computed::refuse_value(table, assignment.column, mode, self.cx.warnings)?;
+                }
+                continue;
+            }
             self.divided_by_zero(mode)?;
             let value =
                 store::convert(table, assignment.column, value, mode, self.cx.values, self.cx.warnings)?;
@@ -194,6 +214,36 @@ impl Exec<'_, '_> {
                 self.cx.workspace.slots[usize::from(slot)].values[assignment.column] = value.clone();
             }
             out.push((assignment.column, value));
+        }
+        Ok(())
+    }
+
+    /// All values of the row in a slot.
+    fn slot_values(&mut self, slot: Slot) -> SqlResult<Vec<Value>> {
+        let row = &self.cx.workspace.slots[usize::from(slot)];
+        let width = row.layout.as_ref().map_or(row.values.len(), |l| l.columns().len());
+        (0..width).map(|i| row.column(i).map_err(|c| crate::errors::corrupt(&c))).collect()
+    }
+
+    /// Adds the generated columns to the changes of a row, and checks its constraints.
+    fn complete_changes(
+        &mut self,
+        table: &Arc<TableHandle>,
+        found: &RowBuf,
+        changes: &mut Vec<(usize, Value)>,
+    ) -> SqlResult<()> {
+        let Some(program) = computed::program_of(table)? else { return Ok(()) };
+        let mut values = Vec::new();
+        let view = RowView::new(&table.table.spec().layout, &found.body);
+        view.and_then(|v| v.values(&mut values)).map_err(|c| crate::errors::corrupt(&c))?;
+        for (column, value) in changes.iter() {
+            values[*column] = value.clone();
+        }
+        let mode = StoreMode { strict: self.cx.values.sql_mode.strict(), row: 1 };
+        self.compute_row(table, program, &mut values, mode)?;
+        self.check_row(table, program, &values)?;
+        for (column, _) in &program.generated {
+            changes.push((*column, values[*column].clone()));
         }
         Ok(())
     }
@@ -212,7 +262,8 @@ impl Exec<'_, '_> {
             if body == found.body {
                 return Ok(false);
             }
-            if stamp_now(table, &mut changes, self.cx.values) {
+            if stamp_now(table, &mut changes, self.cx.values) || table.def.has_expressions() {
+                self.complete_changes(table, found, &mut changes)?;
                 row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
             self.cx
@@ -380,6 +431,7 @@ fn is_plain(plan: &UpdatePlan) -> bool {
     });
     single
         && values
+        && !target.table.def.has_expressions()
         && plan.select.gate.is_none()
         && plan.select.steps[0].on.as_ref().is_none_or(reads_row_only)
 }

@@ -5,7 +5,7 @@
 
 use charset::{Charset, Collation};
 use sql_syntax::ast;
-use types::Value;
+use types::{FixedKind, Value};
 
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{
@@ -544,7 +544,13 @@ impl<'a> Planner<'a> {
                 self.cast_to_text(&arg, length, collation)
             }
             C::IntervalDaySecond { .. } => return Err(SqlError::not_supported("CAST to INTERVAL")),
-            C::Named(name) => return Err(SqlError::not_supported(format!("CAST to {name}"))),
+            C::Named(name) => {
+                let kinds = [FixedKind::Uuid, FixedKind::Inet4, FixedKind::Inet6];
+                let Some(kind) = kinds.into_iter().find(|k| name.is(k.name())) else {
+                    return Err(SqlError::not_supported(format!("CAST to {name}")));
+                };
+                (CastTo::Fixed(kind), typing::fixed(kind))
+            }
         };
         let nullable = arg.ty.nullable || ty.field.is_temporal();
         Ok(Typed::new(Expr::Cast { to, arg: Box::new(arg.expr) }, ty.nullable(nullable)))

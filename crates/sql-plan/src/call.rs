@@ -240,6 +240,9 @@ impl<'a> Planner<'a> {
         let value = match &handle.def.columns[usize::from(c.column)].default {
             catalog::DefaultValue::Null => Value::Null,
             catalog::DefaultValue::Literal(literal) => literal.0.clone(),
+            catalog::DefaultValue::Expression(_) => {
+                return Err(SqlError::not_supported("DEFAULT() of a computed default"));
+            }
             catalog::DefaultValue::None | catalog::DefaultValue::CurrentTimestamp => {
                 return Err(SqlError::NoDefault(name.column.clone()));
             }

@@ -28,7 +28,7 @@ pub(crate) fn use_covering_indexes(plan: &mut SelectPlan) {
             }
             Access::Scan { descending: false } if !plan.ordered_by_index => {
                 let narrowest = (1..handle.def.indexes.len())
-                    .filter(|index| holds(&handle, *index, &columns))
+                    .filter(|index| !handle.def.indexes[*index].ignored && holds(&handle, *index, &columns))
                     .min_by_key(|index| width(&handle, *index));
                 if let Some(index) = narrowest {
                     step.access = Access::Index { index, descending: false };

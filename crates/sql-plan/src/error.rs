@@ -18,6 +18,10 @@ pub enum Clause {
     Values,
     Limit,
     OnDuplicateKey,
+    /// The expressions of a table's definition.
+    Generated,
+    Check,
+    Default,
 }
 
 /// One condition of a statement: an error, or a warning where the mode lets the statement go on.
@@ -185,6 +189,11 @@ pub enum SqlError {
         expression: String,
     },
     AutoIncrementExhausted,
+    /// A CHECK constraint is false; the table as `schema`.`name`.
+    ConstraintFailed {
+        constraint: String,
+        table: String,
+    },
     GroupConcatCut {
         row: u64,
     },
@@ -240,6 +249,9 @@ impl fmt::Display for Clause {
             Self::Values => "VALUES",
             Self::Limit => "LIMIT",
             Self::OnDuplicateKey => "UPDATE",
+            Self::Generated => "GENERATED ALWAYS AS",
+            Self::Check => "CHECK",
+            Self::Default => "DEFAULT",
         })
     }
 }

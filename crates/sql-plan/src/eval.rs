@@ -218,6 +218,10 @@ pub fn compare_values(
     if left.is_null() || right.is_null() {
         return Ok((op == CompareOp::NullSafeEq).then(|| left.is_null() && right.is_null()));
     }
+    if let CompareAs::Fixed(kind) = compare {
+        let (left, right) = (ops::to_fixed(left, kind, cx), ops::to_fixed(right, kind, cx));
+        return Ok(left.zip(right).map(|(a, b)| op.holds(a.cmp(&b))));
+    }
     Ok(Some(op.holds(ops::compare(compare, left, right, cx)?)))
 }
 

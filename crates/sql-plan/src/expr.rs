@@ -10,7 +10,7 @@
 //! 2. Aggregates occur only in `SelectPlan::group`; elsewhere they have become columns of the group's slot.
 
 use charset::Collation;
-use types::Value;
+use types::{FixedKind, Value};
 
 use crate::function::Function;
 use crate::meta::ExprType;
@@ -81,6 +81,8 @@ pub enum CompareAs {
     Double,
     Text(Collation),
     Temporal,
+    /// UUID, INET4, INET6: a text that is none makes the comparison UNKNOWN.
+    Fixed(FixedKind),
     /// A parameter is involved: the values decide.
     Any(Collation),
 }
@@ -141,6 +143,7 @@ pub enum CastTo {
     Time { fsp: u8 },
     DateTime { fsp: u8 },
     Year,
+    Fixed(FixedKind),
 }
 
 /// What a query in an expression answers.

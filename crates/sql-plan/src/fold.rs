@@ -1,6 +1,6 @@
 //! Constant folding, and constants brought to the type they are compared with.
 
-use types::{Context, Value};
+use types::{Context, FixedKind, Value};
 
 use crate::error::{SqlError, SqlResult};
 use crate::eval::Env;
@@ -47,6 +47,9 @@ pub(crate) fn coerce_constants(
             CompareAs::Temporal if this.ty.field.is_text() && other.field.is_temporal() => {
                 ops::text_to_temporal(value, other.field, &mut context)
             }
+            CompareAs::Fixed(kind) if !value.is_null() => {
+                ops::to_fixed(value, kind, &mut context).map(Value::Fixed)
+            }
             CompareAs::Text(collation) => match value {
                 Value::Str(s) if s.charset() != collation.charset() => Some(Value::Str(s.convert(collation))),
                 _ => None,
@@ -74,6 +77,9 @@ pub(crate) fn to_type(typed: Typed) -> Typed {
             CastTo::Char { length: None, collation: typed.ty.collation }
         }
         FieldType::DateTime => CastTo::DateTime { fsp: typed.ty.decimals.min(6) },
+        FieldType::Uuid => CastTo::Fixed(FixedKind::Uuid),
+        FieldType::Inet4 => CastTo::Fixed(FixedKind::Inet4),
+        FieldType::Inet6 => CastTo::Fixed(FixedKind::Inet6),
         _ => return typed,
     };
     Typed::new(Expr::Cast { to, arg: Box::new(typed.expr) }, typed.ty)

@@ -11,6 +11,7 @@
 //! | `window`, `rollup`, `recursive` | window functions, WITH ROLLUP, WITH RECURSIVE |
 //! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
 //! | `keys` | key ranges of values |
+//! | `program` | expressions of table definitions |
 //! | `plan`, `expr`, `meta` | the result |
 //! | `eval`, `ops`, `like` | evaluation |
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ mod order;
 pub mod plan;
 mod planner;
 mod print;
+pub mod program;
 mod query;
 mod range;
 mod recursive;

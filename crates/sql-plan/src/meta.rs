@@ -1,6 +1,7 @@
 //! The static type of an expression, and what a client is told of a result column.
 
 use charset::Collation;
+use types::FixedKind;
 
 /// Protocol type codes of result columns; the numbers are MariaDB's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +28,10 @@ pub enum FieldType {
     Blob = 252,
     VarString = 253,
     String = 254,
+    /// These are sent as strings.
+    Uuid = 201,
+    Inet4 = 202,
+    Inet6 = 203,
 }
 
 impl FieldType {
@@ -47,11 +52,28 @@ impl FieldType {
     }
     pub const fn is_text(self) -> bool {
         matches!(self, Self::VarString | Self::String | Self::Blob | Self::Enum | Self::Set)
+            || self.fixed().is_some()
+    }
+    /// UUID, INET4, INET6.
+    pub const fn fixed(self) -> Option<FixedKind> {
+        match self {
+            Self::Uuid => Some(FixedKind::Uuid),
+            Self::Inet4 => Some(FixedKind::Inet4),
+            Self::Inet6 => Some(FixedKind::Inet6),
+            _ => None,
+        }
+    }
+    pub const fn of_fixed(kind: FixedKind) -> Self {
+        match kind {
+            FixedKind::Uuid => Self::Uuid,
+            FixedKind::Inet4 => Self::Inet4,
+            FixedKind::Inet6 => Self::Inet6,
+        }
     }
     /// The code that goes over the wire.
     pub const fn code(self) -> u8 {
         match self {
-            Self::Enum | Self::Set => Self::String as u8,
+            Self::Enum | Self::Set | Self::Uuid | Self::Inet4 | Self::Inet6 => Self::String as u8,
             other => other as u8,
         }
     }
@@ -78,6 +100,9 @@ impl FieldType {
             Self::Blob => "blob",
             Self::VarString => "varchar",
             Self::String => "char",
+            Self::Uuid => "uuid",
+            Self::Inet4 => "inet4",
+            Self::Inet6 => "inet6",
         }
     }
 }

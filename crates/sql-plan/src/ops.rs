@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use charset::Collation;
 use row_format::ColumnType;
 use types::number::Integer;
-use types::{Context, Decimal, Str, TypeName, Value, ValueError, Warning};
+use types::{Context, Decimal, Fixed, FixedKind, Str, TypeName, Value, ValueError, Warning};
 
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{ArithOp, CastTo, CompareAs, Expr};
@@ -78,9 +78,28 @@ pub fn compare(how: CompareAs, left: &Value, right: &Value, cx: &mut Context) ->
         (CompareAs::Int, ..) => types::compare_as(types::CompareAs::Int, left, right, Collation::BINARY, cx),
         (CompareAs::Temporal, ..) => types::compare(left, right, Collation::BINARY, cx),
         (CompareAs::Any(c), ..) => types::compare(left, right, c, cx),
+        (CompareAs::Fixed(kind), ..) => match (to_fixed(left, kind, cx), to_fixed(right, kind, cx)) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => None,
+        },
     };
     // A side that is no date at all sorts first and equals nothing that is one.
     Ok(order.unwrap_or(Ordering::Less))
+}
+
+/// A value as UUID, INET4 or INET6; a warning when it is none.
+pub fn to_fixed(value: &Value, kind: FixedKind, cx: &mut Context) -> Option<Fixed> {
+    if let Value::Fixed(v) = value {
+        return Some(*v);
+    }
+    let text = value.to_str(cx)?;
+    let bytes = text.bytes();
+    let binary = text.collation().is_binary() && bytes.len() == kind.len();
+    let found = if binary { Fixed::from_bytes(kind, bytes) } else { Fixed::parse(kind, bytes) };
+    if found.is_none() {
+        cx.warn(Warning::IncorrectValue { as_type: TypeName::Fixed(kind), text: text.to_utf8_lossy() });
+    }
+    found
 }
 
 pub fn is_true(value: &Value, cx: &mut Context) -> bool {
@@ -123,12 +142,17 @@ pub fn cast(value: &Value, to: CastTo, cx: &mut Context) -> SqlResult<Value> {
                 })
                 .into(),
         },
+        CastTo::Char { length, collation } if collation.is_binary() && matches!(value, Value::Fixed(_)) => {
+            let Value::Fixed(v) = value else { return Ok(Value::Null) };
+            Value::Str(cut(Str::new(v.bytes(), collation), length, cx))
+        }
         CastTo::Char { length, collation } => Value::Str(cut(to_text(value, collation, cx), length, cx)),
         CastTo::Date => value.to_date(cx).map_or(Value::Null, Value::Date),
         CastTo::Time { fsp } => value.to_time(cx).map_or(Value::Null, |t| Value::Time(t.with_fsp(fsp))),
         CastTo::DateTime { fsp } => {
             value.to_datetime(cx).map_or(Value::Null, |t| Value::DateTime(t.with_fsp(fsp)))
         }
+        CastTo::Fixed(kind) => to_fixed(value, kind, cx).map_or(Value::Null, Value::Fixed),
         CastTo::Year => value.to_i64(cx).map_or(Value::Null, |y| Value::Year(y.clamp(0, 2155) as u16)),
     })
 }
@@ -195,6 +219,7 @@ pub fn plain_number(value: &Value, cx: &mut Context) -> Option<f64> {
 /// The value as one of the column's type, if that changes nothing about how it compares.
 pub fn exact(ty: &ColumnType, value: &Value, cx: &mut Context) -> Option<Value> {
     match ty {
+        ColumnType::Fixed(kind) => quiet(cx, |cx| to_fixed(value, *kind, cx)).map(Value::Fixed),
         ColumnType::Decimal { precision, scale, .. } => match value {
             Value::Int(_) | Value::UInt(_) | Value::Decimal(_) => {
                 let d = value.to_decimal(cx)?;

@@ -97,7 +97,13 @@ fn switch_to_ordered_index(step: &mut TableStep, columns: &[usize], descending: 
     if !matches!(step.access, Access::Scan { .. }) || step.on.is_some() {
         return false;
     }
-    let found = handle.def.indexes.iter().enumerate().skip(1).find(|(_, index)| follows(index, &[], columns));
+    let found = handle
+        .def
+        .indexes
+        .iter()
+        .enumerate()
+        .skip(1)
+        .find(|(_, index)| !index.ignored && follows(index, &[], columns));
     let Some((index, _)) = found else { return false };
     step.access = Access::Index { index, descending };
     true

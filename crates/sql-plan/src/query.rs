@@ -470,7 +470,8 @@ impl<'a> Planner<'a> {
             let mut indexes = Vec::new();
             for name in hint.indexes {
                 let name = name.text();
-                let index = handle.def.index(&name).ok_or_else(|| SqlError::UnknownKey {
+                let known = handle.def.index(&name).filter(|i| !handle.def.indexes[*i].ignored);
+                let index = known.ok_or_else(|| SqlError::UnknownKey {
                     key: name.into_owned(),
                     table: table.alias.clone(),
                 })?;
@@ -561,6 +562,12 @@ impl<'a> Planner<'a> {
         if node.kind == ast::JoinKind::Inner {
             join.conditions.extend(conditions);
             return Ok(());
+        }
+        for table in &mut self.scope_mut().tables[middle..] {
+            for column in &mut table.columns {
+                column.ty.nullable = true;
+                column.flags &= !crate::meta::flags::NOT_NULL;
+            }
         }
         // Inner joins inside the right side belong to its condition.
         conditions.extend(join.conditions.drain(kept..));
@@ -654,7 +661,16 @@ pub(crate) fn base_scope_table(
     alias: String,
     handle: &std::sync::Arc<catalog::TableHandle>,
 ) -> ScopeTable {
-    let def = &handle.def;
+    scope_table_of(slot, alias, &handle.def, Some(handle.clone()))
+}
+
+/// The names of a table by its definition.
+pub(crate) fn scope_table_of(
+    slot: crate::expr::Slot,
+    alias: String,
+    def: &catalog::TableDef,
+    handle: Option<std::sync::Arc<catalog::TableHandle>>,
+) -> ScopeTable {
     let columns = def
         .columns
         .iter()
@@ -668,14 +684,7 @@ pub(crate) fn base_scope_table(
             invisible: c.invisible,
         })
         .collect();
-    ScopeTable {
-        slot,
-        schema: def.schema.clone(),
-        alias,
-        org_table: def.name.clone(),
-        columns,
-        handle: Some(handle.clone()),
-    }
+    ScopeTable { slot, schema: def.schema.clone(), alias, org_table: def.name.clone(), columns, handle }
 }
 
 fn meta_of(table: &ScopeTable, column: usize, name: String) -> ColumnMeta {

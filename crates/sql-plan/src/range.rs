@@ -73,7 +73,7 @@ pub(crate) fn candidates(
         Candidate { cost: scan_cost, ..Candidate::rows(Access::Scan { descending: false }, total) };
     let mut possible = Vec::new();
     for (i, index) in handle.def.indexes.iter().enumerate() {
-        if index.parts.is_empty() || !allowed(i, hints) {
+        if index.parts.is_empty() || index.ignored || !allowed(i, hints) {
             continue;
         }
         let Some(candidate) = of_index(table, i, index, &sargs, total) else { continue };
@@ -348,7 +348,7 @@ fn fits(ty: &ColumnType, compare: CompareAs) -> Option<bool> {
     match ty {
         ColumnType::Int { .. } => match compare {
             CompareAs::Int | CompareAs::Decimal | CompareAs::Double | CompareAs::Any(_) => Some(true),
-            CompareAs::Text(_) | CompareAs::Temporal => None,
+            CompareAs::Text(_) | CompareAs::Temporal | CompareAs::Fixed(_) => None,
         },
         ColumnType::Decimal { .. } => match compare {
             CompareAs::Int | CompareAs::Decimal | CompareAs::Any(_) => Some(false),
@@ -369,6 +369,7 @@ fn fits(ty: &ColumnType, compare: CompareAs) -> Option<bool> {
             CompareAs::Any(c) if c == *collation => Some(true),
             _ => None,
         },
+        ColumnType::Fixed(kind) => (compare == CompareAs::Fixed(*kind)).then_some(true),
         ColumnType::Float { .. }
         | ColumnType::Year
         | ColumnType::Bit { .. }

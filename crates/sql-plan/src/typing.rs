@@ -2,7 +2,7 @@
 
 use charset::{Charset, Collation};
 use row_format::{ColumnType, IntSize};
-use types::Value;
+use types::{FixedKind, Value};
 
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{ArithOp, CompareAs, Expr, Typed};
@@ -60,9 +60,19 @@ pub fn of_column(ty: &ColumnType, nullable: bool, width: Option<u32>) -> ExprTyp
             let all = members.iter().map(|m| m.len() + 1).sum::<usize>().saturating_sub(1) as u32;
             ExprType { field: FieldType::Set, decimals: 0, ..text(all, *collation) }
         }
+        ColumnType::Fixed(kind) => fixed(*kind),
     };
     out.nullable = nullable;
     out
+}
+
+/// UUID, INET4, INET6: any text beside one keeps its own collation.
+pub fn fixed(kind: FixedKind) -> ExprType {
+    ExprType {
+        field: FieldType::of_fixed(kind),
+        decimals: 0,
+        ..ExprType::text(kind.text_len(), Collation::LATIN1_SWEDISH_CI, Coercibility::Ignorable)
+    }
 }
 
 fn text(length: u32, collation: Collation) -> ExprType {
@@ -115,6 +125,7 @@ pub fn of_value(value: &Value) -> ExprType {
         Value::Enum(e) => {
             ExprType { field: FieldType::Enum, ..text(e.text.len() as u32, e.text.collation()) }
         }
+        Value::Fixed(v) => fixed(v.kind()),
     };
     ty.not_null()
 }
@@ -187,6 +198,17 @@ pub fn compare_as(left: &Typed, right: &Typed, operation: &str) -> SqlResult<Com
             l.collation
         };
         return Ok(CompareAs::Any(collation));
+    }
+    if let Some(kind) = l.field.fixed().or(r.field.fixed()) {
+        let fits = |t: &ExprType| texts(t) && t.field.fixed().is_none_or(|k| k == kind);
+        if !fits(l) || !fits(r) {
+            return Err(SqlError::IllegalParameterTypes {
+                left: l.field.name(),
+                right: r.field.name(),
+                operation: operation.to_owned(),
+            });
+        }
+        return Ok(CompareAs::Fixed(kind));
     }
     if texts(l) && texts(r) {
         return Ok(CompareAs::Text(aggregate_collation(l, r, operation)?.0));
@@ -274,6 +296,7 @@ pub fn unify(left: &ExprType, right: &ExprType, operation: &str) -> SqlResult<Ex
     let nullable = left.nullable || right.nullable;
     let (l, r) = (left, right);
     let ty = match (l.field, r.field) {
+        (a, b) if a == b && a.fixed().is_some() => *l,
         (FieldType::Null, _) => *r,
         (_, FieldType::Null) => *l,
         (a, b) if a == b && a.is_temporal() => {
@@ -351,6 +374,7 @@ pub fn column_flags(def: &catalog::TableDef, column: usize) -> u16 {
         out |= flags::ON_UPDATE_NOW;
     }
     match &c.ty {
+        ColumnType::Fixed(_) => {}
         ColumnType::Int { unsigned, .. }
         | ColumnType::Decimal { unsigned, .. }
         | ColumnType::Float { unsigned }

@@ -13,10 +13,11 @@ mod keyword;
 mod lexer;
 mod parser;
 mod print;
+pub mod rewrite;
 
 pub use error::ParseError;
 pub use parser::{MAX_HEIGHT, MAX_NESTING};
-pub use print::{PrintStyle, print_expr, print_ident, print_query, print_string};
+pub use print::{PrintStyle, print_expr, print_ident, print_operand, print_query, print_string};
 
 /// Memory of syntax trees: reset it between statements.
 pub type Arena = bumpalo::Bump;

@@ -54,6 +54,7 @@ pub enum TypeName {
     Year,
     Boolean,
     Str,
+    Fixed(crate::FixedKind),
 }
 
 impl TypeName {
@@ -69,6 +70,7 @@ impl TypeName {
             Self::Year => "year",
             Self::Boolean => "BOOLEAN",
             Self::Str => "string",
+            Self::Fixed(kind) => kind.name(),
         }
     }
 }

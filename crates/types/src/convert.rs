@@ -48,7 +48,7 @@ impl Value {
             Self::Int(_) | Self::UInt(_) | Self::Year(_) | Self::Bit { .. } => Class::Int,
             Self::Float(_) | Self::Double(_) => Class::Double,
             Self::Decimal(_) => Class::Decimal,
-            Self::Str(_) | Self::Enum(_) => Class::Str,
+            Self::Str(_) | Self::Enum(_) | Self::Fixed(_) => Class::Str,
             Self::Date(_) => Class::Date,
             Self::Time(_) => Class::Time,
             Self::DateTime(_) | Self::Timestamp(_) => Class::DateTime,
@@ -81,6 +81,7 @@ impl Value {
                 found.value
             }
             Self::Enum(e) => e.number as f64,
+            Self::Fixed(_) => return Self::Str(self.to_str(ctx)?).to_f64(ctx),
             Self::Year(v) => f64::from(*v),
             Self::Date(_) | Self::Time(_) | Self::DateTime(_) | Self::Timestamp(_) => {
                 self.to_decimal(ctx)?.to_f64()
@@ -109,6 +110,7 @@ impl Value {
                 found.value
             }
             Self::Enum(e) => Integer::from_u64(e.number),
+            Self::Fixed(_) => return Self::Str(self.to_str(ctx)?).to_integer(ctx),
             Self::Year(v) => Integer::Signed(i64::from(*v)),
             Self::Date(d) => Integer::Signed(d.to_number() as i64),
             Self::Time(t) => Integer::Signed(t.to_number()),
@@ -143,6 +145,7 @@ impl Value {
                 found.value
             }
             Self::Enum(e) => Decimal::from_u64(e.number),
+            Self::Fixed(_) => return Self::Str(self.to_str(ctx)?).to_decimal(ctx),
             Self::Year(v) => Decimal::from_u64(u64::from(*v)),
             Self::Date(d) => Decimal::from_u64(d.to_number()),
             Self::Time(t) => with_micros(t.to_number(), t.is_negative(), t.fraction(), t.fsp),
@@ -181,6 +184,7 @@ impl Value {
                 out.extend_from_slice(&value.to_be_bytes()[8 - usize::from(bits.div_ceil(8))..]);
             }
             Self::Enum(e) => out.extend_from_slice(e.text.bytes()),
+            Self::Fixed(v) => v.write(out),
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use charset::Collation;
 
-use crate::{Date, DateTime, Decimal, Str, Time, Timestamp};
+use crate::{Date, DateTime, Decimal, Fixed, Str, Time, Timestamp};
 
 /// A value of any SQL type. 32 bytes.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +29,8 @@ pub enum Value {
     },
     /// An ENUM or SET column's value.
     Enum(Box<EnumValue>),
+    /// UUID, INET4, INET6: compared as bytes, shown as text.
+    Fixed(Fixed),
 }
 
 /// A member (or set of members) of an ENUM or SET: sorts and counts by number, shows as text.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDef, Database, DefaultValue, TableDef, TableHandle};
+use catalog::{ColumnDef, Database, DefaultLiteral, DefaultValue, TableDef, TableHandle};
 use client_error::{ClientError, connection as error};
 use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
 use sql_syntax::ast::{Ident, ObjectName};
@@ -204,13 +204,23 @@ pub(crate) fn key_text(def: &TableDef, column: usize) -> &'static str {
 
 fn default_text(column: &ColumnDef) -> Value {
     match (&column.default, column.nullable) {
+        (DefaultValue::Literal(DefaultLiteral(Value::Str(text))), _)
+            if text.collation().is_binary() && !text.bytes().is_empty() =>
+        {
+            s(&column.default_text().unwrap_or_default())
+        }
         (DefaultValue::Literal(v), _) => s(&crate::text::to_string(&v.0)),
         (DefaultValue::CurrentTimestamp, _) => s("current_timestamp()"),
+        (DefaultValue::Expression(text), _) => s(text),
         (DefaultValue::None | DefaultValue::Null, _) => Value::Null,
     }
 }
 
 pub(crate) fn extra_text(column: &ColumnDef) -> String {
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" };
+        return if column.invisible { format!("{kind}, INVISIBLE") } else { kind.to_owned() };
+    }
     let mut parts = Vec::new();
     if column.auto_increment {
         parts.push("auto_increment");
@@ -221,7 +231,7 @@ pub(crate) fn extra_text(column: &ColumnDef) -> String {
     if column.invisible {
         parts.push("INVISIBLE");
     }
-    parts.join(" ")
+    parts.join(", ")
 }
 
 pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
@@ -261,7 +271,7 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
                 s("BTREE"),
                 s(""),
                 s(&index.comment),
-                s("NO"),
+                s(if index.ignored { "YES" } else { "NO" }),
             ]);
         }
     }

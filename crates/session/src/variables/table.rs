@@ -91,7 +91,7 @@ variables! {
     CHARACTER_SET_SERVER: "character_set_server", Both, Kind::Charset, "utf8mb4", Dynamic, Arg::No, Wired;
     CHARACTER_SET_SYSTEM: "character_set_system", Global, Kind::Charset, "utf8mb3", Fixed, Arg::No, Fact;
     CHARACTER_SETS_DIR: "character_sets_dir", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
-    CHECK_CONSTRAINT_CHECKS: "check_constraint_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
+    CHECK_CONSTRAINT_CHECKS: "check_constraint_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
     COLLATION_CONNECTION: "collation_connection", Both, Kind::Collation, "utf8mb4_uca1400_ai_ci", Dynamic, Arg::No, Wired;
     COLLATION_DATABASE: "collation_database", Both, Kind::Collation, "utf8mb4_uca1400_ai_ci", Dynamic, Arg::No, Wired;
     COLLATION_SERVER: "collation_server", Both, Kind::Collation, "utf8mb4_uca1400_ai_ci", Dynamic, Arg::No, Wired;
@@ -135,7 +135,7 @@ variables! {
     EXTRA_PORT: "extra_port", Global, uint(0, 65535, 1), "0", Fixed, Arg::Required, Inert;
     FLUSH: "flush", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     FLUSH_TIME: "flush_time", Global, uint(0, 31536000, 1), "0", Dynamic, Arg::Required, Inert;
-    FOREIGN_KEY_CHECKS: "foreign_key_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
+    FOREIGN_KEY_CHECKS: "foreign_key_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
     FT_BOOLEAN_SYNTAX: "ft_boolean_syntax", Global, Kind::Text, "+ -><()~*:\"\"&|", Dynamic, Arg::Required, Inert;
     FT_MAX_WORD_LEN: "ft_max_word_len", Global, uint(10, 84, 1), "84", Fixed, Arg::Required, Inert;
     FT_MIN_WORD_LEN: "ft_min_word_len", Global, uint(1, 84, 1), "4", Fixed, Arg::Required, Inert;

@@ -15,15 +15,17 @@ use sql_syntax::ast::{self, AlterAction as A};
 use super::columns::{self, NewColumn};
 use super::copy::{self, ColumnSource};
 use super::create::{self, NewIndex};
+use super::rules::{self, PendingRules};
 use super::{DdlContext, check_name, storage_error};
 use crate::outcome::Outcome;
 
 /// A table between its old and its new definition.
-struct Altered {
+struct Altered<'a> {
     def: TableDef,
     /// Of each column of `def`: where its values come from.
     sources: Vec<ColumnSource>,
     indexes: Vec<NewIndex>,
+    rules: PendingRules<'a>,
     rename: Option<(String, String)>,
     start: Option<u64>,
     /// Rows must be copied.
@@ -32,12 +34,13 @@ struct Altered {
     counts_rows: bool,
 }
 
-impl Altered {
+impl Altered<'_> {
     fn new(old: &TableDef) -> Self {
         Self {
             sources: (0..old.columns.len()).map(ColumnSource::Old).collect(),
             indexes: old.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| named(old, i)).collect(),
             def: old.clone(),
+            rules: PendingRules::default(),
             rename: None,
             start: None,
             rebuild: false,
@@ -59,6 +62,7 @@ fn named(def: &TableDef, index: &IndexDef) -> NewIndex {
             .collect(),
         comment: index.comment.clone(),
         using_btree: index.using_btree,
+        ignored: index.ignored,
     }
 }
 
@@ -120,7 +124,7 @@ fn matches(index: &NewIndex, name: Option<&str>) -> bool {
 fn add_index(
     index: NewIndex,
     if_not_exists: bool,
-    new: &mut Altered,
+    new: &mut Altered<'_>,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<()> {
     let taken = new.indexes.iter().any(|i| index.primary && i.primary || matches(i, index.name.as_deref()));
@@ -136,7 +140,12 @@ fn add_index(
     Ok(())
 }
 
-fn remove_index(name: &str, if_exists: bool, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+fn remove_index(
+    name: &str,
+    if_exists: bool,
+    new: &mut Altered<'_>,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<()> {
     let Some(at) = new.indexes.iter().position(|i| matches(i, Some(name))) else {
         return missing("INDEX", name, if_exists, cx);
     };
@@ -154,7 +163,7 @@ fn missing(what: &'static str, name: &str, if_exists: bool, cx: &mut DdlContext<
     Err(error)
 }
 
-fn apply(action: &A<'_>, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> SqlResult<()> {
     match action {
         A::AddColumn { if_not_exists, column, position } => {
             add_column(column, *position, *if_not_exists, new, cx)
@@ -186,13 +195,18 @@ fn apply(action: &A<'_>, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResul
             new.rename = Some(cx.table_name(name)?);
             Ok(())
         }
-        A::SetDefault { column, value, .. } => {
-            let Some(at) = find_column(&column.text(), false, new, cx)? else { return Ok(()) };
+        A::SetDefault { if_exists, column, value } => {
+            let Some(at) = find_column(&column.text(), *if_exists, new, cx)? else { return Ok(()) };
+            if columns::is_computed(&new.def.columns[at], value) {
+                let rules = columns::ColumnRules { default: Some(*value), ..Default::default() };
+                new.rules.of_column(&column.text(), rules);
+                return Ok(());
+            }
             new.def.columns[at].default = columns::default_value(&new.def.columns[at].clone(), value, cx)?;
             Ok(())
         }
-        A::DropDefault { column, .. } => {
-            let Some(at) = find_column(&column.text(), false, new, cx)? else { return Ok(()) };
+        A::DropDefault { if_exists, column } => {
+            let Some(at) = find_column(&column.text(), *if_exists, new, cx)? else { return Ok(()) };
             new.def.columns[at].default = DefaultValue::None;
             Ok(())
         }
@@ -208,9 +222,30 @@ fn apply(action: &A<'_>, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResul
         }
         // The way is ours to choose; rows have no order that could be kept.
         A::Algorithm(_) | A::Lock(_) | A::DisableKeys | A::EnableKeys | A::OrderBy(_) => Ok(()),
-        A::IndexIgnored { .. } => Err(SqlError::not_supported("IGNORED indexes")),
+        A::IndexIgnored { if_exists, name, ignored } => {
+            let name = name.text();
+            match new.indexes.iter_mut().find(|i| matches(i, Some(&name))) {
+                Some(index) if index.primary && *ignored => Err(SqlError::Other {
+                    errno: 4174,
+                    state: *b"HY000",
+                    text: "A primary key cannot be marked as IGNORE".into(),
+                }),
+                Some(index) => {
+                    index.ignored = *ignored;
+                    Ok(())
+                }
+                None if *if_exists => Ok(()),
+                None => Err(SqlError::UnknownKey { key: name.into_owned(), table: new.def.name.clone() }),
+            }
+        }
         A::AddForeignKey(_) | A::DropForeignKey { .. } => Err(SqlError::not_supported("foreign keys")),
-        A::AddCheck(_) | A::DropConstraint { .. } => Err(SqlError::not_supported("CHECK constraints")),
+        A::AddCheck(check) => {
+            new.rules.check(check);
+            // Rows that are there already must meet it.
+            (new.rebuild, new.counts_rows) = (true, true);
+            Ok(())
+        }
+        A::DropConstraint { if_exists, name } => drop_constraint(&name.text(), *if_exists, new, cx),
         A::AddPeriod { .. } | A::DropPeriod { .. } | A::AddSystemVersioning | A::DropSystemVersioning => {
             Err(SqlError::not_supported("system versioning"))
         }
@@ -221,10 +256,27 @@ fn apply(action: &A<'_>, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResul
     }
 }
 
+/// DROP CONSTRAINT: a CHECK, or a unique or primary key of that name.
+fn drop_constraint(
+    name: &str,
+    if_exists: bool,
+    new: &mut Altered<'_>,
+    cx: &mut DdlContext<'_>,
+) -> SqlResult<()> {
+    if let Some(at) = rules::find_check(&new.def, name) {
+        new.def.checks.remove(at);
+        return Ok(());
+    }
+    if new.indexes.iter().any(|i| i.unique && matches(i, Some(name))) {
+        return remove_index(name, if_exists, new, cx);
+    }
+    missing("CONSTRAINT", name, if_exists, cx)
+}
+
 fn find_column(
     name: &str,
     if_exists: bool,
-    new: &Altered,
+    new: &Altered<'_>,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<Option<usize>> {
     if let Some(at) = new.def.column(name) {
@@ -243,7 +295,7 @@ fn find_column(
 }
 
 /// Where a column goes; `len` = behind all others.
-fn place(position: ast::ColumnPosition<'_>, new: &Altered, last: usize) -> SqlResult<usize> {
+fn place(position: ast::ColumnPosition<'_>, new: &Altered<'_>, last: usize) -> SqlResult<usize> {
     match position {
         ast::ColumnPosition::Last => Ok(last),
         ast::ColumnPosition::First => Ok(0),
@@ -258,11 +310,11 @@ fn place(position: ast::ColumnPosition<'_>, new: &Altered, last: usize) -> SqlRe
     }
 }
 
-fn add_column(
-    column: &ast::ColumnDef<'_>,
+fn add_column<'a>(
+    column: &ast::ColumnDef<'a>,
     position: ast::ColumnPosition<'_>,
     if_not_exists: bool,
-    new: &mut Altered,
+    new: &mut Altered<'a>,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<()> {
     let made = columns::column(column, new.def.collation, cx)?;
@@ -276,18 +328,28 @@ fn add_column(
     }
     let at = place(position, new, new.def.columns.len())?;
     create::key_of_column(&made, &mut new.indexes);
-    let value =
-        if made.def.auto_increment { types::Value::Null } else { columns::value_for_existing(&made.def, cx) };
-    new.sources.insert(at, ColumnSource::Value(value));
+    new.counts_rows |= made.rules.generated.is_some_and(|g| g.stored) || made.rules.check.is_some();
+    let source = match &made.rules {
+        rules if rules.generated.is_some() => ColumnSource::Generated,
+        rules if rules.default.is_some() => {
+            new.counts_rows = true;
+            ColumnSource::Default
+        }
+        _ if made.def.auto_increment => ColumnSource::Value(types::Value::Null),
+        _ => ColumnSource::Value(columns::value_for_existing(&made.def, cx)),
+    };
+    new.rules.of_column(&made.def.name, made.rules);
+    new.sources.insert(at, source);
     new.def.columns.insert(at, made.def);
     new.rebuild = true;
     Ok(())
 }
 
-fn drop_column(name: &str, if_exists: bool, new: &mut Altered, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+fn drop_column(name: &str, if_exists: bool, new: &mut Altered<'_>, cx: &mut DdlContext<'_>) -> SqlResult<()> {
     let Some(at) = new.def.column(name) else { return missing("COLUMN", name, if_exists, cx) };
     new.def.columns.remove(at);
     new.sources.remove(at);
+    new.rules.forget(name);
     // Indexes lose the column; an index without columns goes.
     for index in &mut new.indexes {
         index.parts.retain(|(column, ..)| !same_name(column, name));
@@ -300,16 +362,16 @@ fn drop_column(name: &str, if_exists: bool, new: &mut Altered, cx: &mut DdlConte
     Ok(())
 }
 
-fn change_column(
+fn change_column<'a>(
     old: &str,
-    column: &ast::ColumnDef<'_>,
+    column: &ast::ColumnDef<'a>,
     position: ast::ColumnPosition<'_>,
     if_exists: bool,
-    new: &mut Altered,
+    new: &mut Altered<'a>,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<()> {
     let Some(at) = find_column(old, if_exists, new, cx)? else { return Ok(()) };
-    let made: NewColumn = columns::column(column, new.def.collation, cx)?;
+    let made: NewColumn<'a> = columns::column(column, new.def.collation, cx)?;
     let taken = new.def.column(&made.def.name).is_some_and(|i| i != at);
     if taken {
         return Err(SqlError::DuplicateColumn(made.def.name));
@@ -319,8 +381,15 @@ fn change_column(
     if before.name != made.def.name {
         rename_column(at, made.def.name.clone(), new)?;
     }
+    if made.rules.generated.is_some() {
+        new.sources[at] = ColumnSource::Generated;
+    }
+    new.rules.of_column(&made.def.name, made.rules);
     new.rebuild |= before.ty != made.def.ty
         || before.nullable != made.def.nullable
+        || before.generated.is_some()
+        || made.rules.generated.is_some()
+        || made.rules.check.is_some()
         || before.auto_increment != made.def.auto_increment
         || made.primary
         || made.unique;
@@ -348,12 +417,13 @@ fn is_instant(before: &ColumnType, after: &ColumnType) -> bool {
     }
 }
 
-fn rename_column(at: usize, name: String, new: &mut Altered) -> SqlResult<()> {
+fn rename_column(at: usize, name: String, new: &mut Altered<'_>) -> SqlResult<()> {
     check_name(&name, SqlError::IncorrectColumnName)?;
     if new.def.column(&name).is_some_and(|i| i != at) {
         return Err(SqlError::DuplicateColumn(name));
     }
     let before = std::mem::replace(&mut new.def.columns[at].name, name.clone());
+    rules::rename_column(&mut new.def, &before, &name)?;
     for index in &mut new.indexes {
         for (column, ..) in &mut index.parts {
             if same_name(column, &before) {
@@ -367,7 +437,7 @@ fn rename_column(at: usize, name: String, new: &mut Altered) -> SqlResult<()> {
 fn convert_charset(
     charset: &ast::DefaultOr<'_>,
     collation: Option<ast::Ident<'_>>,
-    new: &mut Altered,
+    new: &mut Altered<'_>,
 ) -> SqlResult<()> {
     let charset = match charset {
         ast::DefaultOr::Default => new.def.collation.charset(),
@@ -413,13 +483,14 @@ fn convert_column(ty: &mut ColumnType, to: Collation) {
 
 fn finish(
     old: Arc<TableHandle>,
-    mut new: Altered,
+    mut new: Altered<'_>,
     ignore: bool,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<Outcome> {
     let indexes = std::mem::take(&mut new.indexes);
     let previous = new.def.indexes.clone();
     create::finish(&mut new.def, indexes)?;
+    std::mem::take(&mut new.rules).finish(&mut new.def)?;
     new.counts_rows |= old.def.has_primary_key() && !new.def.has_primary_key();
     let mut change = cx.catalog.change();
     let mut copied = 0;

@@ -5,7 +5,7 @@ use charset::Collation;
 use row_format::{ColumnType, IntSize, Severity, store};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast::{self, ColumnAttribute as A, DataType as D};
-use types::Value;
+use types::{FixedKind, Value};
 
 use super::database::resolve_collation;
 use super::{DdlContext, check_name};
@@ -13,13 +13,23 @@ use super::{DdlContext, check_name};
 /// Bytes that a row's columns may take, not counting BLOBs.
 const ROW_BYTES_MAX: u64 = 65_535;
 
-/// A column with what its attributes say about keys.
-pub(super) struct NewColumn {
+/// A column with what its attributes say about keys and about other columns.
+pub(super) struct NewColumn<'a> {
     pub(super) def: ColumnDef,
     pub(super) primary: bool,
     pub(super) unique: bool,
     /// NULL was written, not only left out.
     pub(super) explicit_null: bool,
+    pub(super) rules: ColumnRules<'a>,
+    pub(super) references: Option<&'a ast::References<'a>>,
+}
+
+/// Expressions of a column as written: they can be looked at when all columns are known.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ColumnRules<'a> {
+    pub(super) default: Option<ast::Expr<'a>>,
+    pub(super) generated: Option<ast::Generated<'a>>,
+    pub(super) check: Option<&'a ast::CheckDef<'a>>,
 }
 
 /// A type with what only SHOW CREATE TABLE needs.
@@ -36,11 +46,11 @@ impl Declared {
     }
 }
 
-pub(super) fn column(
-    c: &ast::ColumnDef<'_>,
+pub(super) fn column<'a>(
+    c: &ast::ColumnDef<'a>,
     table: Collation,
     cx: &mut DdlContext<'_>,
-) -> SqlResult<NewColumn> {
+) -> SqlResult<NewColumn<'a>> {
     let name = c.name.text().into_owned();
     check_name(&name, SqlError::IncorrectColumnName)?;
     let collate = c.attributes.iter().rev().find_map(|a| match a {
@@ -51,22 +61,20 @@ pub(super) fn column(
     let serial = matches!(c.data_type, D::Serial);
     let mut out = NewColumn {
         def: ColumnDef {
-            name: name.clone(),
-            ty: declared.ty,
             nullable: !serial,
             width: declared.width,
             decimals: declared.decimals,
             zerofill: declared.zerofill,
             default: DefaultValue::None,
-            on_update_now: false,
             auto_increment: serial,
-            invisible: false,
-            comment: String::new(),
-            json: false,
+            json: matches!(c.data_type, D::Json { .. }),
+            ..ColumnDef::new(name.clone(), declared.ty)
         },
         primary: false,
         unique: serial,
         explicit_null: false,
+        rules: ColumnRules::default(),
+        references: None,
     };
     let mut default = None;
     for attribute in c.attributes {
@@ -84,9 +92,9 @@ pub(super) fn column(
             A::SerialDefault => {
                 (out.def.auto_increment, out.def.nullable, out.unique) = (true, false, true);
             }
-            A::References(_) => {}
-            A::Check(_) => return Err(SqlError::not_supported("CHECK constraints")),
-            A::Generated(_) => return Err(SqlError::not_supported("generated columns")),
+            A::References(references) => out.references = Some(references),
+            A::Check(check) => out.rules.check = Some(check),
+            A::Generated(generated) => out.rules.generated = Some(*generated),
             A::Compressed { .. } => return Err(SqlError::not_supported("COMPRESSED columns")),
             A::RowStart | A::RowEnd | A::WithSystemVersioning => {
                 return Err(SqlError::not_supported("system versioning"));
@@ -115,12 +123,40 @@ pub(super) fn column(
         out.def.nullable = false;
         return Ok(out);
     }
+    if out.def.json && out.rules.check.is_none() {
+        out.def.check = Some(format!("json_valid({})", catalog::quote_name(&name)));
+    }
+    if out.rules.generated.is_some() {
+        return Ok(out);
+    }
     out.def.default = match default {
+        Some(e) if is_computed(&out.def, &e) => {
+            out.rules.default = Some(e);
+            DefaultValue::None
+        }
         Some(e) => default_value(&out.def, &e, cx)?,
         None if out.def.nullable => DefaultValue::Null,
         None => DefaultValue::None,
     };
+    if out.def.invisible && !out.def.nullable && default.is_none() {
+        return Err(SqlError::Other {
+            errno: 4108,
+            state: *b"HY000",
+            text: format!("Invisible column `{name}` must have a default value"),
+        });
+    }
     Ok(out)
+}
+
+/// A DEFAULT that is computed for each row, not kept as a value.
+pub(super) fn is_computed(def: &ColumnDef, e: &ast::Expr<'_>) -> bool {
+    let literal = |e: &ast::Expr<'_>| matches!(e, ast::Expr::Literal(_));
+    match e {
+        ast::Expr::Unary { op: ast::UnaryOp::Neg, expr } => !literal(expr),
+        ast::Expr::Unary { op: ast::UnaryOp::Binary, expr } => !literal(expr),
+        e if is_now(e) => !matches!(def.ty, ColumnType::Timestamp { .. } | ColumnType::DateTime { .. }),
+        e => !literal(e),
+    }
 }
 
 fn on_update(def: &ColumnDef, e: &ast::Expr<'_>) -> SqlResult<bool> {
@@ -216,8 +252,13 @@ fn declared(name: &str, ty: &D<'_>, table: Collation, collate: Option<&str>) -> 
         D::DateTime { precision } => Declared::plain(ColumnType::DateTime { fsp: fsp(*precision)? }),
         D::Timestamp { precision } => Declared::plain(ColumnType::Timestamp { fsp: fsp(*precision)? }),
         D::Year { .. } => Declared::plain(ColumnType::Year),
-        D::Json { .. } => return Err(SqlError::not_supported("JSON columns")),
-        D::Geometry { .. } | D::Vector { .. } | D::Uuid | D::Inet4 | D::Inet6 => {
+        D::Json { .. } => {
+            Declared::plain(ColumnType::Blob { length_bytes: 4, collation: Collation::UTF8MB4_BIN })
+        }
+        D::Uuid => Declared::plain(ColumnType::Fixed(FixedKind::Uuid)),
+        D::Inet4 => Declared::plain(ColumnType::Fixed(FixedKind::Inet4)),
+        D::Inet6 => Declared::plain(ColumnType::Fixed(FixedKind::Inet6)),
+        D::Geometry { .. } | D::Vector { .. } => {
             return Err(SqlError::not_supported("this column type"));
         }
         D::Named { name, .. } => {
@@ -357,7 +398,8 @@ pub(super) fn value_for_existing(def: &ColumnDef, cx: &mut DdlContext<'_>) -> Va
     match &def.default {
         DefaultValue::Literal(literal) => literal.0.clone(),
         DefaultValue::CurrentTimestamp => crate::store::now_for(&def.ty, cx.values),
-        DefaultValue::Null => Value::Null,
+        // Computed for each row when it is copied.
+        DefaultValue::Null | DefaultValue::Expression(_) => Value::Null,
         DefaultValue::None if def.nullable => Value::Null,
         DefaultValue::None => crate::store::implicit_default(&def.ty),
     }

@@ -6,7 +6,7 @@ use catalog::mdl::MdlLock;
 use catalog::{CatalogChange, TableDef, TableHandle};
 use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::plan::{Plan, PlanKind};
+use sql_plan::plan::{InsertPlan, InsertSource, OnDuplicate, Plan, PlanKind};
 use sql_syntax::ast;
 use storage::row::{
     BulkLoad, Direction, KeyRange, LoadError, ReadMode, RowBuf, RowError, Strength, WaitMode,
@@ -14,6 +14,7 @@ use storage::row::{
 use types::Value;
 
 use super::{DdlContext, storage_error};
+use crate::computed;
 use crate::context::ExecContext;
 use crate::exec::Exec;
 use crate::row;
@@ -32,12 +33,12 @@ pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlR
 
 /// A table that is not in the catalog yet.
 fn open_new(cx: &DdlContext<'_>, def: &TableDef) -> Arc<TableHandle> {
-    Arc::new(TableHandle {
-        table: cx.catalog.engine().open_table(def.spec()),
-        def: Arc::new(def.clone()),
-        lock: Arc::new(MdlLock::default()),
-        engine: cx.catalog.engine().clone(),
-    })
+    Arc::new(TableHandle::new(
+        Arc::new(def.clone()),
+        cx.catalog.engine().open_table(def.spec()),
+        Arc::new(MdlLock::default()),
+        cx.catalog.engine().clone(),
+    ))
 }
 
 /// AUTO_INCREMENT = n.
@@ -60,6 +61,10 @@ pub(super) enum ColumnSource {
     /// A column of the old table.
     Old(usize),
     Value(Value),
+    /// Computed from the row: a default by expression.
+    Default,
+    /// A generated column.
+    Generated,
 }
 
 /// Copies every row of `old` into the table of `def`, converted to the new types; answers how many. Rows keep their order unless the
@@ -87,6 +92,7 @@ pub(super) fn copy_rows(
         for (i, source) in sources.iter().enumerate() {
             values.push(match source {
                 ColumnSource::Value(value) => value.clone(),
+                ColumnSource::Default | ColumnSource::Generated => Value::Null,
                 ColumnSource::Old(column) => {
                     let value = view.value(*column).map_err(|c| crate::errors::corrupt(&c))?;
                     convert_existing(&new, i, value, strict, cx)?
@@ -94,6 +100,8 @@ pub(super) fn copy_rows(
             });
         }
         fill_auto(cx, change, &new, &mut values)?;
+        let defaults = |i: usize| matches!(sources.get(i), Some(ColumnSource::Default));
+        complete_row(cx, change, &new, &mut values, strict, &defaults)?;
         row::body_of(&new.table.spec().layout, &values, &mut body)?;
         load.push(change.trx(), &body).map_err(|e| load_error(e, &new, cx.values))?;
         copied += 1;
@@ -154,6 +162,34 @@ fn fill_auto(
     Ok(())
 }
 
+/// What the definition computes and checks of a row.
+fn complete_row(
+    cx: &mut DdlContext<'_>,
+    change: &mut CatalogChange,
+    table: &Arc<TableHandle>,
+    values: &mut [Value],
+    mode: StoreMode,
+    is_default: &dyn Fn(usize) -> bool,
+) -> SqlResult<()> {
+    let Some(program) = computed::program_of(table)? else { return Ok(()) };
+    let mut exec_cx = ExecContext {
+        trx: change.trx(),
+        values: cx.values,
+        warnings: cx.warnings,
+        session: cx.session,
+        settings: cx.settings,
+        workspace: cx.workspace,
+    };
+    let mut exec = Exec::of_definitions(&mut exec_cx);
+    for (column, _) in &program.defaults {
+        if is_default(*column) {
+            values[*column] = exec.column_default(table, *column, values, mode)?;
+        }
+    }
+    exec.compute_row(table, program, values, mode)?;
+    exec.check_row(table, program, values)
+}
+
 /// Rows of a select into a new table.
 pub(super) fn fill_from_query(
     cx: &mut DdlContext<'_>,
@@ -176,29 +212,27 @@ pub(super) fn fill_from_query(
         };
         Exec::new(plan, &[], &mut exec_cx).lock_what_is_read().collect(query)?
     };
-    let strict = cx.values.sql_mode.strict() && on_duplicate != ast::OnDuplicate::Ignore;
-    let mut body = Vec::new();
-    let mut copied = 0;
-    for row in rows {
-        let mode = StoreMode { strict, row: copied + 1 };
-        let mut values = Vec::with_capacity(def.columns.len());
-        for (i, column) in def.columns.iter().enumerate() {
-            values.push(match targets.iter().position(|t| *t == i) {
-                Some(at) if column.auto_increment && row[at].is_null() => Value::Null,
-                Some(at) => store::convert(&table, i, row[at].clone(), mode, cx.values, cx.warnings)?,
-                None => store::default_of(column, mode, cx.values, cx.warnings)?,
-            });
-        }
-        fill_auto(cx, change, &table, &mut values)?;
-        row::body_of(&table.table.spec().layout, &values, &mut body)?;
-        let savepoint = change.trx().savepoint();
-        match change.trx().insert(&table.table, &body) {
-            Ok(()) => copied += 1,
-            Err(RowError::DuplicateKey { .. }) if on_duplicate == ast::OnDuplicate::Ignore => {
-                change.trx().rollback_to(savepoint).map_err(|e| storage_error(e, &def.name))?;
-            }
-            Err(e) => return Err(crate::errors::row_error(e, &table, Some(&body), cx.values)),
-        }
-    }
-    Ok(copied)
+    let mut exec_cx = ExecContext {
+        trx: change.trx(),
+        values: cx.values,
+        warnings: cx.warnings,
+        session: cx.session,
+        settings: cx.settings,
+        workspace: cx.workspace,
+    };
+    let insert = InsertPlan {
+        table,
+        slot: 0,
+        columns: targets.to_vec(),
+        source: InsertSource::Rows(Vec::new()),
+        on_duplicate: match on_duplicate {
+            ast::OnDuplicate::Error => OnDuplicate::Error,
+            ast::OnDuplicate::Ignore => OnDuplicate::Ignore,
+            ast::OnDuplicate::Replace => OnDuplicate::Replace,
+        },
+        ignore: on_duplicate == ast::OnDuplicate::Ignore,
+        replace: on_duplicate == ast::OnDuplicate::Replace,
+        returning: None,
+    };
+    Exec::of_definitions(&mut exec_cx).insert_all(&insert, rows)
 }

@@ -1,17 +1,15 @@
 //! CREATE TABLE: by columns, LIKE another table, from a SELECT.
 
 use catalog::{ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name};
-use charset::Collation;
-use row_format::{ColumnType, IntSize, KeyPart};
+use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::meta::{ColumnMeta, FieldType};
-use sql_plan::plan::PlanKind;
 use sql_syntax::ast;
 
 use base::{IndexId, PageNo, SpaceId, TableId};
 
 use super::columns::{self, NewColumn};
 use super::database::resolve_collation;
+use super::rules::PendingRules;
 use super::{DdlContext, check_name, copy, storage_error};
 use crate::outcome::Outcome;
 
@@ -31,6 +29,7 @@ pub(super) struct NewIndex {
     pub(super) parts: Vec<(String, Option<u64>, bool)>,
     pub(super) comment: String,
     pub(super) using_btree: bool,
+    pub(super) ignored: bool,
 }
 
 pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
@@ -64,17 +63,28 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         comment: String::new(),
         options: String::new(),
         created: cx.now_seconds(),
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        sequence: None,
+        temporary: s.temporary,
     };
     let mut start = None;
     match &s.content {
-        ast::TableContent::Like(other) => like(other, &mut def, cx)?,
+        ast::TableContent::Like(other) => {
+            let (schema, name) = cx.table_name(other)?;
+            if schema == def.schema && name == def.name {
+                return Err(SqlError::NotUniqueTable(name));
+            }
+            like(&schema, &name, &mut def, cx)?;
+        }
         ast::TableContent::Elements(elements) => {
             start = options(s.options, &mut def, cx)?;
-            let indexes = elements_of(elements, &mut def, cx)?;
+            let new = elements_of(elements, &mut def, cx)?;
             if s.query.is_none() {
-                finish(&mut def, indexes)?;
+                finish(&mut def, new.indexes)?;
+                new.rules.finish(&mut def)?;
             } else {
-                return create_select(s, def, indexes, existing, cx);
+                return super::create_select::table(s, def, new, existing, cx);
             }
         }
     }
@@ -92,14 +102,20 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     Ok(Outcome::default())
 }
 
-fn like(other: &ast::ObjectName<'_>, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
-    let (schema, name) = cx.table_name(other)?;
-    cx.lock(&schema, &name, catalog::mdl::MdlMode::Shared)?;
-    let source = cx.existing(&schema, &name)?;
-    let own = (std::mem::take(&mut def.schema), std::mem::take(&mut def.name), def.created);
-    *def = TableDef::clone(&source.def);
-    (def.schema, def.name, def.created) = own;
-    def.version = 1;
+fn like(schema: &str, name: &str, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    cx.lock(schema, name, catalog::mdl::MdlMode::Shared)?;
+    let source = cx.existing(schema, name)?;
+    let own = TableDef::clone(def);
+    *def = TableDef {
+        schema: own.schema,
+        name: own.name,
+        created: own.created,
+        temporary: own.temporary,
+        version: 1,
+        // Foreign keys are not copied.
+        foreign_keys: Vec::new(),
+        ..TableDef::clone(&source.def)
+    };
     Ok(())
 }
 
@@ -156,31 +172,39 @@ pub(super) fn options(
     Ok(start)
 }
 
-/// Columns into `def`, indexes as written.
-fn elements_of(
-    elements: &[ast::TableElement<'_>],
+/// What a CREATE TABLE says beside its columns.
+#[derive(Default)]
+pub(super) struct NewElements<'a> {
+    pub(super) indexes: Vec<NewIndex>,
+    pub(super) rules: PendingRules<'a>,
+}
+
+/// Columns into `def`, indexes and rules as written.
+fn elements_of<'a>(
+    elements: &[ast::TableElement<'a>],
     def: &mut TableDef,
     cx: &mut DdlContext<'_>,
-) -> SqlResult<Vec<NewIndex>> {
-    let mut indexes = Vec::new();
+) -> SqlResult<NewElements<'a>> {
+    let mut out = NewElements::default();
     for element in elements {
         match element {
             ast::TableElement::Column(c) => {
                 let column = columns::column(c, def.collation, cx)?;
-                add_column(def, column, &mut indexes)?;
+                out.rules.of_column(&column.def.name, column.rules);
+                add_column(def, column, &mut out.indexes)?;
             }
-            ast::TableElement::Index(i) => indexes.push(index_of(i)?),
+            ast::TableElement::Index(i) => out.indexes.push(index_of(i)?),
             ast::TableElement::ForeignKey(_) => return Err(SqlError::not_supported("foreign keys")),
-            ast::TableElement::Check(_) => return Err(SqlError::not_supported("CHECK constraints")),
+            ast::TableElement::Check(check) => out.rules.check(check),
             ast::TableElement::Period { .. } => return Err(SqlError::not_supported("periods")),
         }
     }
-    Ok(indexes)
+    Ok(out)
 }
 
 pub(super) fn add_column(
     def: &mut TableDef,
-    column: NewColumn,
+    column: NewColumn<'_>,
     indexes: &mut Vec<NewIndex>,
 ) -> SqlResult<()> {
     if def.column(&column.def.name).is_some() {
@@ -192,7 +216,7 @@ pub(super) fn add_column(
 }
 
 /// PRIMARY KEY and UNIQUE written beside a column.
-pub(super) fn key_of_column(column: &NewColumn, indexes: &mut Vec<NewIndex>) {
+pub(super) fn key_of_column(column: &NewColumn<'_>, indexes: &mut Vec<NewIndex>) {
     let index = |primary| NewIndex {
         name: None,
         primary,
@@ -200,6 +224,7 @@ pub(super) fn key_of_column(column: &NewColumn, indexes: &mut Vec<NewIndex>) {
         parts: vec![(column.def.name.clone(), None, false)],
         comment: String::new(),
         using_btree: false,
+        ignored: false,
     };
     if column.primary {
         indexes.push(index(true));
@@ -228,11 +253,13 @@ pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
         parts: i.parts.iter().map(|p| (p.column.text().into_owned(), p.length, p.descending)).collect(),
         comment: String::new(),
         using_btree: false,
+        ignored: false,
     };
     for option in i.options {
         match option {
             ast::IndexOption::Comment(text) => out.comment = String::from_utf8_lossy(text).into_owned(),
             ast::IndexOption::Using(name) => out.using_btree = name.is("btree"),
+            ast::IndexOption::Ignored(ignored) => out.ignored = *ignored,
             _ => {}
         }
     }
@@ -241,7 +268,7 @@ pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
 
 /// Checks the columns, resolves the indexes and puts them into `def`, the clustered one first.
 pub(super) fn finish(def: &mut TableDef, new: Vec<NewIndex>) -> SqlResult<()> {
-    if def.columns.is_empty() {
+    if def.columns.iter().all(|c| c.invisible) {
         return Err(SqlError::TableMustHaveColumns);
     }
     if def.columns.len() > COLUMNS_MAX {
@@ -287,6 +314,7 @@ fn hidden() -> IndexDef {
         parts: Vec::new(),
         comment: String::new(),
         using_btree: false,
+        ignored: false,
     }
 }
 
@@ -334,6 +362,7 @@ fn resolve(def: &mut TableDef, index: &NewIndex) -> SqlResult<IndexDef> {
         parts,
         comment: index.comment.clone(),
         using_btree: index.using_btree,
+        ignored: index.ignored,
     })
 }
 
@@ -405,118 +434,4 @@ fn name_indexes(def: &TableDef, new: &[NewIndex], indexes: &mut [IndexDef]) -> S
         index.name = name;
     }
     Ok(())
-}
-
-/// CREATE TABLE ... SELECT: columns of the select that have no definition of their own are added after the others.
-fn create_select(
-    s: &ast::CreateTable<'_>,
-    mut def: TableDef,
-    indexes: Vec<NewIndex>,
-    existing: Option<std::sync::Arc<catalog::TableHandle>>,
-    cx: &mut DdlContext<'_>,
-) -> SqlResult<Outcome> {
-    let Some(query) = s.query else { return Err(SqlError::TableMustHaveColumns) };
-    let plan = {
-        let context = cx.plan_context();
-        sql_plan::plan(&ast::Statement::Query(query), 0, &context)?
-    };
-    let Some(plan) = plan else { return Err(SqlError::not_supported("this SELECT")) };
-    for table in &plan.tables {
-        cx.lock(table.schema(), table.name(), catalog::mdl::MdlMode::Shared)?;
-    }
-    let PlanKind::Query(query) = &plan.kind else { return Err(SqlError::not_supported("this SELECT")) };
-    let mut targets = Vec::with_capacity(query.columns.len());
-    for (i, meta) in query.columns.iter().enumerate() {
-        if query.columns[..i].iter().any(|c| same_name(&c.name, &meta.name)) {
-            return Err(SqlError::DuplicateColumn(meta.name.clone()));
-        }
-        targets.push(match def.column(&meta.name) {
-            Some(at) => at,
-            None => {
-                def.columns.push(column_of(meta));
-                def.columns.len() - 1
-            }
-        });
-    }
-    finish(&mut def, indexes)?;
-    let mut change = cx.catalog.change();
-    if let Some(old) = existing {
-        change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
-        change.drop_space(old.def.space, old.def.id);
-    }
-    copy::make_trees(&mut change, &mut def)?;
-    let records = copy::fill_from_query(cx, &mut change, &def, &plan, &targets, s.on_duplicate)?;
-    change.put_table(def).map_err(|e| storage_error(e, ""))?;
-    cx.commit(change)?;
-    Ok(Outcome {
-        affected_rows: records,
-        info: format!("Records: {records}  Duplicates: 0  Warnings: {}", cx.warnings.count()),
-        ..Outcome::default()
-    })
-}
-
-/// A column that holds what a select's column gives.
-fn column_of(meta: &ColumnMeta) -> ColumnDef {
-    let t = &meta.ty;
-    let int = |size| ColumnType::int(size, t.unsigned);
-    let ty = match t.field {
-        FieldType::Tiny => int(IntSize::Tiny),
-        FieldType::Short => int(IntSize::Small),
-        FieldType::Int24 => int(IntSize::Medium),
-        FieldType::Long => int(if t.length > 9 && meta.org_table.is_empty() && t.length > 11 {
-            IntSize::Big
-        } else {
-            IntSize::Int
-        }),
-        FieldType::LongLong => int(IntSize::Big),
-        FieldType::Year => ColumnType::Year,
-        FieldType::Bit => ColumnType::Bit { bits: t.length.clamp(1, 64) as u8 },
-        FieldType::Float => ColumnType::Float { unsigned: t.unsigned },
-        FieldType::Double => ColumnType::Double { unsigned: t.unsigned },
-        FieldType::Decimal => {
-            let (precision, scale) = t.precision();
-            ColumnType::Decimal { precision: precision.clamp(1, 65) as u8, scale, unsigned: t.unsigned }
-        }
-        FieldType::Date => ColumnType::Date,
-        FieldType::Time => ColumnType::Time { fsp: t.decimals.min(6) },
-        FieldType::DateTime => ColumnType::DateTime { fsp: t.decimals.min(6) },
-        FieldType::Timestamp => ColumnType::Timestamp { fsp: t.decimals.min(6) },
-        FieldType::Null => ColumnType::Char { max_bytes: 0, collation: Collation::BINARY },
-        FieldType::String if t.length <= 255 => ColumnType::char(t.length as u16, t.collation),
-        FieldType::Blob => ColumnType::Blob {
-            length_bytes: match u64::from(t.length) {
-                0..=0xff => 1,
-                0x100..=0xffff => 2,
-                0x1_0000..=0xff_ffff => 3,
-                _ => 4,
-            },
-            collation: t.collation,
-        },
-        FieldType::String | FieldType::VarString | FieldType::Enum | FieldType::Set => {
-            let widest = t.collation.charset().max_len() as u32;
-            if t.length * widest <= 65_532 {
-                ColumnType::varchar(t.length as u16, t.collation)
-            } else {
-                ColumnType::Blob { length_bytes: 4, collation: t.collation }
-            }
-        }
-    };
-    let default = if t.nullable { DefaultValue::Null } else { DefaultValue::None };
-    ColumnDef {
-        name: meta.name.clone(),
-        width: match ty {
-            ColumnType::Int { .. } => Some(t.length.clamp(1, 20)),
-            _ => None,
-        },
-        ty,
-        nullable: t.nullable,
-        decimals: None,
-        zerofill: false,
-        default,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        comment: String::new(),
-        json: false,
-    }
 }

@@ -7,8 +7,10 @@ mod alter;
 mod columns;
 mod copy;
 mod create;
+mod create_select;
 mod database;
 mod drop;
+mod rules;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -17,7 +17,7 @@ const MUL: u8 = 12;
 const BIT_XOR: u8 = 13;
 const UNARY: u8 = 15;
 const COLLATE: u8 = 16;
-const OPERAND: u8 = 17;
+pub(super) const OPERAND: u8 = 17;
 
 fn level(expr: &Expr<'_>) -> u8 {
     match expr {
@@ -297,8 +297,8 @@ impl Printer<'_> {
             }
             Expr::Like(like) => {
                 self.expr(&like.expr, least(like.negated));
-                self.text(not(like.negated));
-                self.text(" like ");
+                // Two spaces, as the server has it.
+                self.text(if like.negated { "  not like " } else { " like " });
                 self.expr(&like.pattern, BIT_OR);
                 if let Some(escape) = &like.escape {
                     self.text(" escape ");

@@ -26,6 +26,11 @@ pub fn print_expr(out: &mut Vec<u8>, expr: &Expr<'_>, style: PrintStyle) {
     Printer { out, style }.expr(expr, 0);
 }
 
+/// Appends an expression, in parentheses unless it is a call, a name or a literal: as DEFAULT shows it.
+pub fn print_operand(out: &mut Vec<u8>, expr: &Expr<'_>, style: PrintStyle) {
+    Printer { out, style }.expr(expr, expr::OPERAND);
+}
+
 /// Appends a query.
 pub fn print_query(out: &mut Vec<u8>, query: &Query<'_>, style: PrintStyle) {
     Printer { out, style }.query(query);
