@@ -1,4 +1,4 @@
-//! What the server reads of its machine outside the data directory: option files and the machine's name.
+//! What the programs read and write of their machine outside the data directory: option files, the files of tools, the machine's name.
 
 use std::io;
 use std::path::Path;
@@ -11,4 +11,24 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// The machine's name; empty when the system does not say.
 pub fn name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// A file outside the data directory for reading; it need not be writable.
+pub fn open_for_reading(path: &Path) -> io::Result<impl io::Read + io::Seek + use<>> {
+    std::fs::File::open(path)
+}
+
+/// A new, empty file outside the data directory; fails when the name is taken.
+pub fn create_new(path: &Path) -> io::Result<impl io::Write + use<>> {
+    std::fs::File::create_new(path)
+}
+
+/// A file outside the data directory for writing, emptied when it exists.
+pub fn create(path: &Path) -> io::Result<impl io::Write + use<>> {
+    std::fs::File::create(path)
+}
+
+/// An existing file outside the data directory, to write behind its end.
+pub fn append_to(path: &Path) -> io::Result<impl io::Write + use<>> {
+    std::fs::OpenOptions::new().append(true).open(path)
 }

@@ -5,7 +5,7 @@
 //! binlog version u16 = 4 | server version 50 bytes, NUL padded | created u32 | header length u8 = 19
 //! | post-header length of kind 1, 2, ...: a byte each | checksum code u8
 //! ```
-//! Behind it always stand four bytes of checksum (zero when the server writes none); servers before 5.3 (MySQL: 5.6.1) wrote neither the
+//! Behind it always stand four bytes of checksum (right also when the events that follow have none); servers before 5.3 (MySQL: 5.6.1) wrote neither the
 //! code nor these. With 171 kinds that is the event of 252 bytes of MariaDB 10.11 and 11.8.
 
 use base::{Corruption, Put, Reader};
@@ -139,13 +139,10 @@ impl<'a> FormatDescription<'a> {
         Ok(Self { binlog_version, server_version, created, header_length, post_header_lengths, checksum })
     }
 
-    /// The checksum behind a FORMAT_DESCRIPTION whose body and checksum are `bytes`.
+    /// The checksum behind a FORMAT_DESCRIPTION whose body and checksum are `bytes`: there is one whatever the others have.
     pub(crate) fn checksum_of_itself(bytes: &[u8]) -> Checksum {
         let version = bytes.get(2..2 + VERSION_LEN).unwrap_or_default();
-        match bytes.len().checked_sub(5).and_then(|at| bytes.get(at)) {
-            Some(1) if knows_checksums(version) => Checksum::Crc32,
-            _ => Checksum::None,
-        }
+        if knows_checksums(version) { Checksum::Crc32 } else { Checksum::None }
     }
 }
 

@@ -16,13 +16,15 @@ use crate::{EventKind, compressed};
 /// Bits of the status variable `Flags2`, by which a replica sets its session.
 pub mod query_flags {
     pub const AUTO_IS_NULL: u32 = 1 << 14;
+    pub const NO_CHECK_CONSTRAINT_CHECKS: u32 = 1 << 15;
     pub const NOT_AUTOCOMMIT: u32 = 1 << 19;
+    /// `explicit_defaults_for_timestamp` is on.
+    pub const EXPLICIT_TIMESTAMPS: u32 = 1 << 24;
     pub const NO_FOREIGN_KEY_CHECKS: u32 = 1 << 26;
     pub const RELAXED_UNIQUE_CHECKS: u32 = 1 << 27;
-    pub const NO_CHECK_CONSTRAINT_CHECKS: u32 = 1 << 28;
-    /// `explicit_defaults_for_timestamp` is on.
-    pub const EXPLICIT_TIMESTAMPS: u32 = 1 << 29;
-    pub const SYSTEM_VERSIONING_INSERT_HISTORY: u32 = 1 << 12;
+    /// `sql_if_exists`.
+    pub const IF_EXISTS: u32 = 1 << 28;
+    pub const SYSTEM_VERSIONING_INSERT_HISTORY: u32 = 1 << 30;
 }
 
 /// The fixed part.

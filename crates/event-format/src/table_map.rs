@@ -52,7 +52,16 @@ impl<'a> TableMap<'a> {
                 1 => u16::from(r.u8("column metadata")?),
                 _ => r.u16("column metadata")?,
             };
-            columns.push(WireColumn { code: *code, meta });
+            let column = WireColumn { code: *code, meta };
+            if !column.is_sound() {
+                return Err(Corruption::new(
+                    format_args!("column {i}"),
+                    "column metadata",
+                    "of its type",
+                    meta,
+                ));
+            }
+            columns.push(column);
         }
         r.finish("end of column metadata")?;
         Ok(columns)

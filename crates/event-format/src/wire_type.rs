@@ -82,6 +82,20 @@ impl WireColumn {
         })
     }
 
+    /// Whether the metadata is one that the type can have: at most six fraction digits, four length bytes, 64 bits.
+    pub(crate) const fn is_sound(self) -> bool {
+        let [low, high] = self.meta.to_le_bytes();
+        match self.real_code() {
+            code::TIMESTAMP2 | code::DATETIME2 | code::TIME2 => low <= 6,
+            code::BLOB_COMPRESSED | code::TINY_BLOB..=code::BLOB | code::GEOMETRY => low <= 4,
+            code::BIT => low < 8 && self.bits() <= 64,
+            code::NEWDECIMAL => low <= 65 && high <= low,
+            code::ENUM => high <= 2,
+            code::SET => high <= 8,
+            _ => true,
+        }
+    }
+
     /// The type behind STRING (ENUM, SET or STRING), else the code itself.
     pub const fn real_code(self) -> u8 {
         if self.code != code::STRING {
@@ -126,9 +140,9 @@ impl WireColumn {
             code::INT24 | code::DATE | code::NEWDATE | code::TIME => 3,
             code::LONG | code::FLOAT | code::TIMESTAMP => 4,
             code::LONGLONG | code::DOUBLE | code::DATETIME => 8,
-            code::TIME2 => 3 + usize::from(low.div_ceil(2)),
-            code::TIMESTAMP2 => 4 + usize::from(low.div_ceil(2)),
-            code::DATETIME2 => 5 + usize::from(low.div_ceil(2)),
+            code::TIME2 => 3 + usize::from(low.div_ceil(2)).min(3),
+            code::TIMESTAMP2 => 4 + usize::from(low.div_ceil(2)).min(3),
+            code::DATETIME2 => 5 + usize::from(low.div_ceil(2)).min(3),
             code::BIT => usize::from(self.bits().div_ceil(8)),
             code::NEWDECIMAL => {
                 let ty = ColumnType::Decimal { precision: low, scale: high, unsigned: false };
