@@ -3,13 +3,69 @@
 //! Values keep their spelling: a function copies what it does not change byte for byte, as MariaDB does, so numbers, spaces and
 //! escapes come out as they went in.
 
+pub(crate) mod change;
+pub(crate) mod path;
+pub(crate) mod read;
+pub(crate) mod schema;
+pub(crate) mod tree;
+
 use charset::{Charset, Collation};
-use types::{Context, Value};
+use types::{Context, Value, Warning};
 
 use crate::arguments::{Answer, Args};
 
 /// The collation of JSON texts that no argument brings.
 pub(crate) const COLLATION: Collation = Collation::UTF8MB4_GENERAL_CI;
+
+/// What is wrong with a JSON text or path; positions are byte offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    End,
+    Syntax(usize),
+    /// A control character in a string.
+    Character(usize),
+    Depth(usize),
+    Wildcard,
+    NoArrayPath,
+    OneOrAll,
+    Root,
+}
+
+/// Warns of a JSON text: argument `argument` (from 1) of `function`.
+pub(crate) fn warn(ctx: &mut Context, fault: Fault, argument: usize, function: &'static str) {
+    let place = format!("in argument {argument} to function '{function}'");
+    let (errno, text) = match fault {
+        Fault::Syntax(at) => (4038, format!("Syntax error in JSON text {place} at position {}", at + 1)),
+        Fault::Character(at) => (4036, format!("Character disallowed in JSON {place} at position {}", at + 1)),
+        Fault::Depth(at) => (
+            4040,
+            format!("Limit of 32 on JSON nested structures depth is reached {place} at position {}", at + 1),
+        ),
+        _ => (4037, format!("Unexpected end of JSON text {place}")),
+    };
+    ctx.warn(Warning::Numbered { errno, text });
+}
+
+/// Warns of a JSON path, or of what stands beside it.
+pub(crate) fn warn_path(ctx: &mut Context, fault: Fault, argument: usize, function: &'static str) {
+    let place = format!("in argument {argument} to function '{function}'");
+    let (errno, text) = match fault {
+        Fault::Syntax(at) | Fault::Character(at) => {
+            (4042, format!("Syntax error in JSON path {place} at position {}", at + 1))
+        }
+        Fault::Depth(at) => {
+            (4043, format!("Limit of 32 on JSON path depth is reached {place} at position {}", at + 1))
+        }
+        Fault::Wildcard => (4044, format!("Wildcards or range in JSON path not allowed {place}")),
+        Fault::NoArrayPath => (4045, format!("JSON path should end with an array identifier {place}")),
+        Fault::OneOrAll => {
+            (4046, format!("Argument {argument} to function '{function}' must be \"one\" or \"all\"."))
+        }
+        Fault::Root => (4051, format!("Path expression '$' is not allowed {place}.")),
+        Fault::End => (4041, format!("Unexpected end of JSON path {place}")),
+    };
+    ctx.warn(Warning::Numbered { errno, text });
+}
 
 /// Appends a JSON string of UTF-8 text, escaped as MariaDB escapes.
 pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
