@@ -112,3 +112,58 @@ pub(crate) fn inet_ntoa(args: Args<'_>, ctx: &mut Context) -> Answer {
     let Ok(n) = u32::try_from(n) else { return NULL };
     ascii(std::net::Ipv4Addr::from(n).to_string().as_bytes(), ctx)
 }
+
+/// INET6_ATON(text): 4 or 16 bytes; NULL when it is no address.
+pub(crate) fn inet6_aton(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    let parsed: Option<std::net::IpAddr> = std::str::from_utf8(s.bytes()).ok().and_then(|t| t.parse().ok());
+    match some!(parsed) {
+        std::net::IpAddr::V4(a) => text(&a.octets(), Collation::BINARY),
+        std::net::IpAddr::V6(a) => text(&a.octets(), Collation::BINARY),
+    }
+}
+
+/// INET6_NTOA(bytes).
+pub(crate) fn inet6_ntoa(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    if let Ok(octets) = <[u8; 4]>::try_from(s.bytes()) {
+        return ascii(std::net::Ipv4Addr::from(octets).to_string().as_bytes(), ctx);
+    }
+    let Ok(octets) = <[u8; 16]>::try_from(s.bytes()) else { return NULL };
+    let address = std::net::Ipv6Addr::from(octets);
+    // An IPv4 address in the last four bytes shows as one.
+    let embedded = octets[..12].iter().all(|b| *b == 0) && (octets[12] != 0 || octets[13] != 0);
+    if embedded {
+        let v4 = std::net::Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]);
+        return ascii(format!("::{v4}").as_bytes(), ctx);
+    }
+    ascii(address.to_string().as_bytes(), ctx)
+}
+
+/// IS_IPV4(text); 0 for NULL.
+pub(crate) fn is_ipv4(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = args[0].to_str(ctx);
+    let parse = |t: &str| t.parse::<std::net::Ipv4Addr>().is_ok();
+    Ok(Value::bool(s.is_some_and(|s| std::str::from_utf8(s.bytes()).is_ok_and(parse))))
+}
+
+/// IS_IPV6(text); 0 for NULL.
+pub(crate) fn is_ipv6(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = args[0].to_str(ctx);
+    let parse = |t: &str| t.parse::<std::net::Ipv6Addr>().is_ok();
+    Ok(Value::bool(s.is_some_and(|s| std::str::from_utf8(s.bytes()).is_ok_and(parse))))
+}
+
+fn starts(args: Args<'_>, ctx: &mut Context, prefix: [u8; 12]) -> bool {
+    args[0].to_str(ctx).is_some_and(|s| s.len() == 16 && s.bytes()[..12] == prefix)
+}
+
+/// IS_IPV4_COMPAT(bytes).
+pub(crate) fn is_ipv4_compat(args: Args<'_>, ctx: &mut Context) -> Answer {
+    Ok(Value::bool(starts(args, ctx, [0; 12])))
+}
+
+/// IS_IPV4_MAPPED(bytes).
+pub(crate) fn is_ipv4_mapped(args: Args<'_>, ctx: &mut Context) -> Answer {
+    Ok(Value::bool(starts(args, ctx, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff])))
+}

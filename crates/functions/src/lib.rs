@@ -12,21 +12,25 @@
 
 mod arguments;
 mod calendar;
+mod crypt;
 mod date_format;
 mod date_parse;
 mod digest;
 mod encode;
 pub mod json;
-mod json_valid;
+mod locale;
 mod math;
 mod misc;
 mod now;
 mod numeric;
 mod pad;
+mod regexp;
 mod registry;
 mod search;
+mod sformat;
 mod substring;
 mod text;
+mod to_char;
 mod ty;
 
 pub use registry::{Function, find, names};

@@ -7,8 +7,8 @@ use types::{Context, Value, ValueError};
 
 use crate::ty::{Arg, Type, rule, rule::Rule};
 use crate::{
-    calendar, date_format, date_parse, digest, encode, json, json_valid, math, misc, now, numeric, pad,
-    search, substring, text,
+    calendar, crypt, date_format, date_parse, digest, encode, json, math, misc, now, numeric, pad, regexp,
+    search, sformat, substring, text, to_char,
 };
 
 /// A scalar function.
@@ -101,6 +101,8 @@ functions! {
     "ascii" (1 ..= 1) rule::int, text::ascii;
     "ord" (1 ..= 1) rule::bigint, text::ord;
     "char" (1 ..= 255) rule::binary, text::char;
+    "chr" (1 ..= 1) rule::ascii::<4>, text::chr;
+    "weight_string" (2 ..= 2) rule::binary, text::weight_string;
     "strcmp" (2 ..= 2) rule::int, text::strcmp;
     "quote" (1 ..= 1) rule::long_text, text::quote;
     "soundex" (1 ..= 1) rule::like_first, text::soundex;
@@ -203,16 +205,77 @@ functions! {
     "date_format" (2 ..= 3) rule::ascii::<255>, date_format::date_format;
     "time_format" (2 ..= 2) rule::ascii::<255>, date_format::time_format;
     "get_format" (2 ..= 2) rule::ascii::<17>, date_format::get_format;
+    "to_char" (1 ..= 2) rule::ascii::<255>, to_char::to_char;
     "str_to_date" (2 ..= 2) rule::str_to_date, date_parse::str_to_date;
 
-    "<json literal>" (1 ..= 1) rule::long_text, json::literal;
-    "<json boolean>" (1 ..= 1) rule::long_text, json::boolean;
-    "<json>" (1 ..= 1) rule::long_text, json::itself;
+    "regexp" | "rlike" (2 ..= 2) rule::int, regexp::regexp;
+    "regexp_instr" (2 ..= 2) rule::int, regexp::instr;
+    "regexp_substr" (2 ..= 2) rule::like_first, regexp::substr;
+    "regexp_replace" (3 ..= 3) rule::long_text, regexp::replace;
+    "compress" (1 ..= 1) rule::binary, crypt::compress;
+    "uncompress" (1 ..= 1) rule::binary, crypt::uncompress;
+    "uncompressed_length" (1 ..= 1) rule::int, crypt::uncompressed_length;
+    "aes_encrypt" (2 ..= 4) rule::binary, crypt::aes_encrypt;
+    "aes_decrypt" (2 ..= 4) rule::binary, crypt::aes_decrypt;
+    "password" (1 ..= 1) rule::ascii::<41>, crypt::password;
+    "random_bytes" (1 ..= 1) rule::binary, crypt::random_bytes, volatile;
+    "inet6_aton" (1 ..= 1) rule::binary, encode::inet6_aton;
+    "inet6_ntoa" (1 ..= 1) rule::ascii::<39>, encode::inet6_ntoa;
+    "is_ipv4" (1 ..= 1) rule::int_not_null, encode::is_ipv4;
+    "is_ipv6" (1 ..= 1) rule::int_not_null, encode::is_ipv6;
+    "is_ipv4_compat" (1 ..= 1) rule::int_not_null, encode::is_ipv4_compat;
+    "is_ipv4_mapped" (1 ..= 1) rule::int_not_null, encode::is_ipv4_mapped;
+    "uuid_v4" (0 ..= 0) rule::ascii::<36>, misc::uuid_v4, volatile;
+    "uuid_v7" (0 ..= 0) rule::ascii::<36>, misc::uuid_v7, volatile;
+    "sys_guid" (0 ..= 0) rule::ascii::<32>, misc::sys_guid, volatile;
+    "nvl2" (3 ..= 3) rule::second, misc::nvl2;
+    "last_value" (1 ..= 255) rule::last, misc::last_value;
+    "natural_sort_key" (1 ..= 1) rule::long_text, misc::natural_sort_key;
+    "sformat" (1 ..= 255) rule::long_text, sformat::sformat;
+
+    "json_array" (0 ..= 255) rule::json, json::change::array;
+    "json_object" (0 ..= 254) rule::json, json::change::object;
+    "json_array_append" (3 ..= 255) rule::json, json::change::array_append;
+    "json_array_insert" (3 ..= 255) rule::json, json::change::array_insert;
+    "json_array_intersect" (2 ..= 2) rule::json, json::change::array_intersect;
+    "json_compact" (1 ..= 1) rule::json, json::change::compact;
+    "json_contains" (2 ..= 3) rule::int, json::read::contains;
+    "json_contains_path" (3 ..= 255) rule::int, json::read::contains_path;
+    "json_depth" (1 ..= 1) rule::int, json::read::depth;
+    "json_detailed" | "json_pretty" (1 ..= 2) rule::json, json::change::detailed;
+    "json_equals" (2 ..= 2) rule::int, json::read::equals;
+    "json_exists" (2 ..= 2) rule::int, json::read::exists;
+    "json_extract" (2 ..= 255) rule::json, json::read::extract;
+    "json_insert" (3 ..= 255) rule::json, json::change::insert;
+    "json_key_value" (2 ..= 2) rule::json, json::change::key_value;
+    "json_keys" (1 ..= 2) rule::json, json::read::keys;
+    "json_length" (1 ..= 2) rule::int, json::read::length;
+    "json_loose" (1 ..= 1) rule::json, json::change::loose;
+    "json_merge" | "json_merge_preserve" (2 ..= 255) rule::json, json::change::merge;
+    "json_merge_patch" (2 ..= 255) rule::json, json::change::merge_patch;
+    "json_normalize" (1 ..= 1) rule::json, json::change::normalize;
+    "json_object_filter_keys" (2 ..= 2) rule::json, json::change::filter_keys;
+    "json_object_to_array" (1 ..= 1) rule::json, json::change::object_to_array;
+    "json_overlaps" (2 ..= 2) rule::int, json::read::overlaps;
+    "json_query" (2 ..= 2) rule::json, json::read::query;
+    "json_quote" (1 ..= 1) rule::json, json::read::quote;
+    "json_remove" (2 ..= 255) rule::json, json::change::remove;
+    "json_replace" (3 ..= 255) rule::json, json::change::replace;
+    "json_schema_valid" (2 ..= 2) rule::int, json::schema::schema_valid;
+    "json_search" (3 ..= 255) rule::json, json::read::search;
+    "json_set" (3 ..= 255) rule::json, json::change::set;
+    "json_type" (1 ..= 1) rule::ascii::<12>, json::read::kind;
+    "json_unquote" (1 ..= 1) rule::json, json::read::unquote;
+    "json_valid" (1 ..= 1) rule::int, json::read::valid;
+    "json_value" (2 ..= 2) rule::json, json::read::value;
+
+    "<json literal>" (1 ..= 1) rule::json, json::literal;
+    "<json boolean>" (1 ..= 1) rule::json, json::boolean;
+    "<json>" (1 ..= 1) rule::json, json::itself;
 
     "sleep" (1 ..= 1) rule::int_not_null, misc::sleep, volatile;
     "benchmark" (2 ..= 2) rule::int, misc::benchmark, volatile;
     "uuid" (0 ..= 0) rule::ascii::<36>, misc::uuid, volatile;
     "uuid_short" (0 ..= 0) rule::ubigint, misc::uuid_short, volatile;
-    "json_valid" (1 ..= 1) rule::int, json_valid::json_valid;
     "name_const" (2 ..= 2) rule::second, misc::name_const;
 }

@@ -84,6 +84,35 @@ pub(crate) fn char(args: Args<'_>, ctx: &mut Context) -> Answer {
     text(&out, Collation::BINARY)
 }
 
+/// CHR(n): the character of a code in the connection's character set; NULL when its bytes are none.
+pub(crate) fn chr(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let bits = some!(args[0].to_integer(ctx)).bits() as u32;
+    let bytes = bits.to_be_bytes();
+    let bytes = &bytes[bytes.iter().take_while(|b| **b == 0).count().min(3)..];
+    if !ctx.collation.charset().is_valid(bytes) {
+        return NULL;
+    }
+    text(bytes, ctx.collation)
+}
+
+/// WEIGHT_STRING(text, chars): the sort key, of a text filled up with spaces.
+pub(crate) fn weight_string(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let s = some!(args[0].to_str(ctx));
+    let chars = some!(args[1].to_i64(ctx)).clamp(0, 1 << 16) as usize;
+    let missing = chars.saturating_sub(s.charset().char_count(s.bytes()));
+    let mut padded = s.bytes().to_vec();
+    let pad = if s.collation().is_binary() { 0 } else { b' ' };
+    padded.resize(padded.len() + missing, pad);
+    let (mut out, mut end) = (Vec::new(), Vec::new());
+    s.collation().sort_key(&padded, &mut out);
+    // What ends every key is no weight of the text.
+    s.collation().sort_key(b"", &mut end);
+    if out.ends_with(&end) {
+        out.truncate(out.len() - end.len());
+    }
+    text(&out, Collation::BINARY)
+}
+
 /// STRCMP(a, b).
 pub(crate) fn strcmp(args: Args<'_>, ctx: &mut Context) -> Answer {
     let ([a, b], collation) = some!(texts::<2>(args, ctx));
@@ -157,14 +186,24 @@ pub(crate) fn format(args: Args<'_>, ctx: &mut Context) -> Answer {
     rounded.write(&mut plain);
     let start = usize::from(plain.first() == Some(&b'-'));
     let point = plain.iter().position(|b| *b == b'.').unwrap_or(plain.len());
+    let (separator, decimal, pairs) = match args.get(2) {
+        None => (",", '.', false),
+        Some(name) => {
+            crate::locale::separators(&name.to_str(ctx).map_or_else(String::new, |n| n.to_utf8_lossy()))
+        }
+    };
     let mut out = plain[..start].to_vec();
     for (i, digit) in plain[start..point].iter().enumerate() {
-        if i > 0 && (point - start - i) % 3 == 0 {
-            out.push(b',');
+        let left = point - start - i;
+        if i > 0 && if pairs && left > 3 { left % 2 == 1 } else { left % 3 == 0 } {
+            out.extend_from_slice(separator.as_bytes());
         }
         out.push(*digit);
     }
-    out.extend_from_slice(&plain[point..]);
+    if point < plain.len() {
+        out.push(decimal as u8);
+        out.extend_from_slice(&plain[point + 1..]);
+    }
     ascii_text(&out, ctx)
 }
 

@@ -141,6 +141,14 @@ pub(crate) mod rule {
     pub(crate) fn bigint(_: &[Arg<'_>]) -> Type {
         Type::bigint()
     }
+    pub(crate) fn json(args: &[Arg<'_>]) -> Type {
+        let collation = collation(args);
+        let wide = collation.charset().max_len() == 4 && !collation.is_binary();
+        Type::text(LONGEST, if wide { collation } else { crate::json::COLLATION })
+    }
+    pub(crate) fn last(args: &[Arg<'_>]) -> Type {
+        args[args.len() - 1].ty
+    }
     pub(crate) fn ubigint(_: &[Arg<'_>]) -> Type {
         Type::bigint().unsigned()
     }

@@ -12,7 +12,7 @@ use crate::expr::{
     ArithOp, CastTo, ColumnRef, CompareAs, CompareOp, Expr, Subquery, SubqueryKind, Truth, Typed,
 };
 use crate::fold;
-use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS};
+use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS, Nature};
 use crate::plan::{Aggregate, AggregateKind, SortKey};
 use crate::planner::Planner;
 use crate::scope::{Name, column_expr};
@@ -289,12 +289,23 @@ impl<'a> Planner<'a> {
             (Expr::Row(a), _) | (_, Expr::Row(a)) => return Err(SqlError::OperandColumns(a.len() as u32)),
             _ => {}
         }
+        let (left, right) = (self.json_scalar(left, &right)?, right);
+        let right = self.json_scalar(right, &left)?;
         let compare = compare_as(&left, &right, op.text())?;
         let (left, right) = fold::coerce_constants(left, right, compare, self.cx);
         Ok(Typed::new(
             Expr::Compare { op, compare, left: Box::new(left), right: Box::new(right) },
             ExprType::boolean().nullable(nullable),
         ))
+    }
+
+    /// A string that JSON_EXTRACT found compares with a text by what stands between its quotes.
+    fn json_scalar(&mut self, this: Typed, other: &Typed) -> SqlResult<Typed> {
+        let extracts = |t: &Typed| t.ty.nature == Nature::Json && !matches!(t.expr, Expr::Column(_));
+        if extracts(&this) && other.ty.field.is_text() && !extracts(other) {
+            return self.library_call("json_unquote", vec![this]);
+        }
+        Ok(this)
     }
 
     fn logic(&mut self, list: &[ast::Expr<'a>], clause: Clause, and: bool) -> SqlResult<Typed> {
@@ -676,8 +687,10 @@ impl<'a> Planner<'a> {
             K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => {
                 let collation =
                     if arg.field.is_text() { arg.collation } else { self.cx.connection_collation };
+                let json = kind != K::GroupConcat;
                 ExprType {
                     field: FieldType::Blob,
+                    nature: if json { Nature::Json } else { Nature::Plain },
                     ..ExprType::text(1 << 18, collation, Coercibility::Implicit)
                 }
             }

@@ -5,10 +5,10 @@ use sql_syntax::ast;
 use types::Value;
 
 use crate::error::{Clause, SqlError, SqlResult};
-use crate::expr::{ArithOp, CompareOp, Expr, SessionValue, Typed};
+use crate::expr::{ArithOp, CastTo, CompareOp, Expr, SessionValue, Typed};
 use crate::fold;
 use crate::function;
-use crate::meta::{Coercibility, ExprType};
+use crate::meta::{Coercibility, ExprType, Nature};
 use crate::planner::Planner;
 use crate::scope::Name;
 use crate::typing::unify;
@@ -85,6 +85,23 @@ impl<'a> Planner<'a> {
                 let expr = Expr::IsNull { arg: Box::new(arg.expr), negated: false };
                 Ok(Typed::new(expr, ExprType::boolean().not_null()))
             }
+            "coercibility" => {
+                let [arg]: [Typed; 1] = self.args(name, args, clause)?;
+                let level = match arg.ty.coercibility {
+                    Coercibility::Explicit => 0,
+                    Coercibility::None => 1,
+                    Coercibility::Implicit => 2,
+                    Coercibility::SysConst => 3,
+                    Coercibility::Coercible => 6,
+                    Coercibility::Numeric => 7,
+                    Coercibility::Ignorable => 8,
+                };
+                Ok(Typed::new(Expr::int(level), ExprType::int(10).not_null()))
+            }
+            "add_months" => {
+                let args: [Typed; 2] = self.args(name, args, clause)?;
+                self.unit_call("date_add", ast::IntervalUnit::Month, args.into(), 2)
+            }
             "mod" => {
                 let [a, b] = self.args(name, args, clause)?;
                 self.arith(ArithOp::Mod, a, b)
@@ -100,11 +117,30 @@ impl<'a> Planner<'a> {
             return Err(SqlError::UnknownFunction(format!("{schema}{name}")));
         };
         let args: SqlResult<Vec<Typed>> = args.iter().map(|a| self.expr(a, clause)).collect();
-        let args = args?;
+        let mut args = args?;
         if !function.accepts(args.len()) {
             return Err(SqlError::WrongParameterCount(name.to_owned()));
         }
+        self.json_values(name, &mut args)?;
         Ok(self.called(function, args))
+    }
+
+    /// Values that become parts of a JSON document are brought to JSON text before the call.
+    fn json_values(&mut self, name: &str, args: &mut [Typed]) -> SqlResult<()> {
+        let (first, step) = match name {
+            "json_array" => (0, 1),
+            "json_object" => (1, 2),
+            "json_set" | "json_insert" | "json_replace" | "json_array_append" | "json_array_insert" => (2, 2),
+            _ => return Ok(()),
+        };
+        let odd = args.len() % 2 == 1;
+        if step == 2 && odd != (first == 2) {
+            return Err(SqlError::WrongParameterCount(name.to_owned()));
+        }
+        for arg in args.iter_mut().skip(first).step_by(step) {
+            *arg = self.as_json(arg.clone())?;
+        }
+        Ok(())
     }
 
     /// A call with its type; a text takes the collation of the static type.
@@ -119,12 +155,10 @@ impl<'a> Planner<'a> {
 
     /// An argument that becomes a part of a JSON value, as JSON text.
     pub(crate) fn as_json(&mut self, arg: Typed) -> SqlResult<Typed> {
-        let name = if makes_json(&arg.expr) {
-            "<json>"
-        } else if (ExprType { nullable: true, ..arg.ty }) == ExprType::boolean() {
-            "<json boolean>"
-        } else {
-            "<json literal>"
+        let name = match arg.ty.nature {
+            Nature::Json => "<json>",
+            Nature::Boolean => "<json boolean>",
+            Nature::Plain => "<json literal>",
         };
         self.library_call(name, vec![arg])
     }
@@ -215,6 +249,25 @@ impl<'a> Planner<'a> {
                 }
             }
             S::Char { args, charset: None } => self.call_function("char", args, clause),
+            S::Char { args, charset: Some(charset) } => {
+                let collation = Collation::default_of(self.charset(&charset.text())?);
+                let bytes = self.call_function("char", args, clause)?;
+                let ty = ExprType { collation, ..bytes.ty };
+                let bytes =
+                    Expr::Cast { to: CastTo::Char { length: None, collation }, arg: Box::new(bytes.expr) };
+                Ok(Typed::new(bytes, ty.nullable(true)))
+            }
+            S::GetFormat { kind, locale } => {
+                let kind = Typed::new(
+                    Expr::Const(Value::utf8(&kind.text())),
+                    ExprType::text(9, self.cx.connection_collation, Coercibility::Coercible),
+                );
+                let args = vec![kind, self.expr(locale, clause)?];
+                self.library_call("get_format", args)
+            }
+            S::WeightString { expr, length, binary, levels } if levels.is_empty() => {
+                self.weight_string(expr, *length, *binary, clause)
+            }
             S::DefaultOf(column) => self.default_of(&Name::of(column), clause),
             S::Extract { unit, expr } => {
                 let args = vec![self.expr(expr, clause)?];
@@ -230,6 +283,31 @@ impl<'a> Planner<'a> {
             }
             _ => Err(SqlError::not_supported("this function")),
         }
+    }
+
+    /// WEIGHT_STRING: the bytes by which a text sorts.
+    fn weight_string(
+        &mut self,
+        arg: &ast::Expr<'a>,
+        length: Option<u64>,
+        binary: bool,
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let arg = self.expr(arg, clause)?;
+        if !arg.ty.field.is_text() {
+            return Ok(Typed::new(Expr::Const(Value::Null), ExprType::null()));
+        }
+        let collation = if binary { Collation::BINARY } else { arg.ty.collation };
+        let to = CastTo::Char { length: length.map(|l| u32::try_from(l).unwrap_or(u32::MAX)), collation };
+        let text = match length {
+            Some(_) => {
+                Typed::new(Expr::Cast { to, arg: Box::new(arg.expr) }, ExprType { collation, ..arg.ty })
+            }
+            None => arg,
+        };
+        let padded = i64::try_from(length.unwrap_or(0)).unwrap_or(i64::MAX);
+        let padded = Typed::new(Expr::int(padded), ExprType::bigint().not_null());
+        self.library_call("weight_string", vec![text, padded])
     }
 
     fn default_of(&mut self, name: &Name, clause: Clause) -> SqlResult<Typed> {
@@ -264,7 +342,7 @@ impl<'a> Planner<'a> {
         self.library_call(name, args)
     }
 
-    fn library_call(&mut self, name: &str, args: Vec<Typed>) -> SqlResult<Typed> {
+    pub(crate) fn library_call(&mut self, name: &str, args: Vec<Typed>) -> SqlResult<Typed> {
         let function = function::find(name).ok_or_else(|| SqlError::not_supported(name))?;
         if !function.accepts(args.len()) {
             return Err(SqlError::WrongParameterCount(name.to_owned()));
@@ -275,15 +353,6 @@ impl<'a> Planner<'a> {
     pub(crate) fn date_add(&mut self, add: &ast::DateAdd<'a>, clause: Clause) -> SqlResult<Typed> {
         let args = vec![self.expr(&add.date, clause)?, self.expr(&add.amount, clause)?];
         self.unit_call(if add.subtract { "date_sub" } else { "date_add" }, add.unit, args, 2)
-    }
-}
-
-/// True when the value of an expression is JSON by its making, not a text that may look like it.
-fn makes_json(e: &Expr) -> bool {
-    match e {
-        Expr::Collate(arg, _) => makes_json(arg),
-        Expr::Call { function, .. } => function.makes_json(),
-        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@ use charset::Collation;
 use types::{Class, Context, Value, ValueError};
 
 use crate::expr::{Expr, Typed};
-use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS};
+use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS, Nature};
 use crate::typing::temporal;
 
 /// A reference to a registered function.
@@ -44,8 +44,8 @@ impl Function {
         self.0.names.iter().any(|name| NAMES.contains(name))
     }
     /// Its texts are JSON values, which other JSON functions take in as such.
-    pub(crate) fn makes_json(self) -> bool {
-        const NAMES: [&str; 22] = [
+    fn makes_json(self) -> bool {
+        const NAMES: [&str; 24] = [
             "json_array",
             "json_array_append",
             "json_array_insert",
@@ -68,6 +68,8 @@ impl Function {
             "json_remove",
             "json_replace",
             "json_set",
+            "<json>",
+            "<json boolean>",
         ];
         NAMES.contains(&self.name())
     }
@@ -96,6 +98,9 @@ impl Function {
         if ty.field.is_text() {
             let strongest = args.iter().filter(|a| a.ty.field.is_text()).map(|a| a.ty.coercibility).min();
             ty.coercibility = strongest.unwrap_or(Coercibility::Coercible);
+        }
+        if self.makes_json() {
+            ty.nature = Nature::Json;
         }
         ty
     }

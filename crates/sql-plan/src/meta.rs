@@ -134,6 +134,18 @@ pub struct ExprType {
     pub nullable: bool,
     pub collation: Collation,
     pub coercibility: Coercibility,
+    pub nature: Nature,
+}
+
+/// What a value is beside its type; decides how JSON functions take it in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Nature {
+    #[default]
+    Plain,
+    /// A truth value.
+    Boolean,
+    /// A text that is JSON by its making.
+    Json,
 }
 
 impl ExprType {
@@ -146,6 +158,7 @@ impl ExprType {
             nullable: true,
             collation: Collation::BINARY,
             coercibility: Coercibility::Numeric,
+            nature: Nature::Plain,
         }
     }
     pub const fn bigint() -> Self {
@@ -156,7 +169,9 @@ impl ExprType {
     }
     /// Comparisons and logic.
     pub const fn boolean() -> Self {
-        Self::int(1)
+        let mut ty = Self::int(1);
+        ty.nature = Nature::Boolean;
+        ty
     }
     pub const fn double() -> Self {
         Self::number(FieldType::Double, 23, NOT_FIXED_DECIMALS)
@@ -174,6 +189,7 @@ impl ExprType {
             nullable: true,
             collation: Collation::BINARY,
             coercibility: Coercibility::Ignorable,
+            nature: Nature::Plain,
         }
     }
     pub const fn text(length: u32, collation: Collation, coercibility: Coercibility) -> Self {
@@ -185,6 +201,7 @@ impl ExprType {
             nullable: true,
             collation,
             coercibility,
+            nature: Nature::Plain,
         }
     }
     #[must_use]

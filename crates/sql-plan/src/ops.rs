@@ -382,6 +382,9 @@ pub fn warning_of(warning: &Warning) -> SqlError {
         Warning::CastOverflow { text, as_type } => {
             other(1916, format!("Got overflow when casting '{text}' to {as_type}. Value truncated"))
         }
+        Warning::Numbered { errno, text } => {
+            SqlError::Other { errno: *errno, state: *b"HY000", text: text.clone() }
+        }
         Warning::CastToSigned => other(
             1105,
             "Cast to signed converted positive out-of-range integer to its negative complement".into(),

@@ -126,6 +126,11 @@ pub enum Warning {
         as_type: &'static str,
     },
     /// 1105 Cast to signed converted positive out-of-range integer to its negative complement, or the reverse.
+    /// A warning with a number and text of its own (4035 and up: JSON).
+    Numbered {
+        errno: u16,
+        text: String,
+    },
     CastToSigned,
     CastToUnsigned,
     /// 1411 Incorrect %s value: '%s' for function %s.

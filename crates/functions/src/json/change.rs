@@ -111,10 +111,7 @@ pub(crate) fn array_insert(args: Args<'_>, ctx: &mut Context) -> Answer {
     let pairs = some!(pairs(args, "json_array_insert", ctx));
     let mut json = some!(tree::parse(&text, 1, "json_array_insert", ctx));
     for (i, (path, _, value)) in pairs.iter().enumerate() {
-        let Some((Step::At(place), parents)) = path.split_last() else {
-            warn_path(ctx, Fault::NoArrayPath, i * 2 + 2, "json_array_insert");
-            return NULL;
-        };
+        let Some((Step::At(place), parents)) = path.split_last() else { return NULL };
         let value = some!(tree::parse(value, i * 2 + 3, "json_array_insert", ctx));
         if let Some(Json::Array(items)) = path::first_mut(&mut json, parents) {
             let at = place.in_array(items.len()).unwrap_or(0).min(items.len());
@@ -367,7 +364,9 @@ fn normal_number(text: &[u8], out: &mut Vec<u8>) {
     };
     let split = text.iter().position(|b| matches!(b, b'e' | b'E'));
     let (mantissa, exponent) = match split {
-        Some(at) => (&text[..at], std::str::from_utf8(&text[at + 1..]).ok().and_then(|t| t.parse().ok()).unwrap_or(0)),
+        Some(at) => {
+            (&text[..at], std::str::from_utf8(&text[at + 1..]).ok().and_then(|t| t.parse().ok()).unwrap_or(0))
+        }
         None => (text, 0i64),
     };
     let point = mantissa.iter().position(|b| *b == b'.').unwrap_or(mantissa.len());

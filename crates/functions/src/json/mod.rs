@@ -26,7 +26,6 @@ pub(crate) enum Fault {
     Character(usize),
     Depth(usize),
     Wildcard,
-    NoArrayPath,
     OneOrAll,
     Root,
 }
@@ -36,7 +35,9 @@ pub(crate) fn warn(ctx: &mut Context, fault: Fault, argument: usize, function: &
     let place = format!("in argument {argument} to function '{function}'");
     let (errno, text) = match fault {
         Fault::Syntax(at) => (4038, format!("Syntax error in JSON text {place} at position {}", at + 1)),
-        Fault::Character(at) => (4036, format!("Character disallowed in JSON {place} at position {}", at + 1)),
+        Fault::Character(at) => {
+            (4036, format!("Character disallowed in JSON {place} at position {}", at + 1))
+        }
         Fault::Depth(at) => (
             4040,
             format!("Limit of 32 on JSON nested structures depth is reached {place} at position {}", at + 1),
@@ -57,7 +58,6 @@ pub(crate) fn warn_path(ctx: &mut Context, fault: Fault, argument: usize, functi
             (4043, format!("Limit of 32 on JSON path depth is reached {place} at position {}", at + 1))
         }
         Fault::Wildcard => (4044, format!("Wildcards or range in JSON path not allowed {place}")),
-        Fault::NoArrayPath => (4045, format!("JSON path should end with an array identifier {place}")),
         Fault::OneOrAll => {
             (4046, format!("Argument {argument} to function '{function}' must be \"one\" or \"all\"."))
         }

@@ -134,7 +134,6 @@ impl Reader<'_> {
     }
 
     fn key(&mut self) -> Result<Step, Fault> {
-        self.spaces();
         match self.byte() {
             None => Err(Fault::End),
             Some(b'*') => {
@@ -236,7 +235,8 @@ pub(crate) fn find<'j, 'a>(
             }
         }
         (Step::AnyKey, Json::Object(members)) => members.iter().all(|(_, v)| find(v, rest, found)),
-        (Step::At(place), Json::Array(items)) => match place.in_array(items.len()).and_then(|i| items.get(i)) {
+        (Step::At(place), Json::Array(items)) => match place.in_array(items.len()).and_then(|i| items.get(i))
+        {
             Some(item) => find(item, rest, found),
             None => true,
         },

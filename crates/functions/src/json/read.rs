@@ -370,7 +370,8 @@ fn like(text: &[u8], pattern: &[u8], escape: u8) -> bool {
     match *first {
         b'%' => (0..=text.len()).any(|i| like(&text[i..], rest, escape)),
         b'_' => {
-            let width = std::str::from_utf8(text).ok().and_then(|t| t.chars().next()).map_or(1, char::len_utf8);
+            let width =
+                std::str::from_utf8(text).ok().and_then(|t| t.chars().next()).map_or(1, char::len_utf8);
             !text.is_empty() && like(&text[width.min(text.len())..], rest, escape)
         }
         b => {

@@ -153,9 +153,9 @@ fn object_rule(
         (b"additionalProperties", _) => members.iter().all(|(name, value)| {
             let known = schema.member(b"properties").is_some_and(|p| p.member(&unescape(name)).is_some());
             let fitting = match schema.member(b"patternProperties") {
-                Some(Json::Object(rules)) => rules
-                    .iter()
-                    .any(|(p, _)| crate::regexp::matches_plainly(&unescape(p), &unescape(name))),
+                Some(Json::Object(rules)) => {
+                    rules.iter().any(|(p, _)| crate::regexp::matches_plainly(&unescape(p), &unescape(name)))
+                }
                 _ => false,
             };
             known || fitting || fits(rule, value)
