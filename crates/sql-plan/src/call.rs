@@ -265,7 +265,7 @@ impl<'a> Planner<'a> {
                 let args = vec![kind, self.expr(locale, clause)?];
                 self.library_call("get_format", args)
             }
-            S::WeightString { expr, length, binary, levels } if levels.is_empty() => {
+            S::WeightString { expr, length, binary, levels: [] } => {
                 self.weight_string(expr, *length, *binary, clause)
             }
             S::DefaultOf(column) => self.default_of(&Name::of(column), clause),

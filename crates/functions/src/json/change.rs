@@ -37,26 +37,21 @@ fn put<'a>(json: &mut Json<'a>, path: &[Step], key: Option<&'a [u8]>, value: Jso
             }
         }
         (Step::At(place), Json::Array(items)) => match place.in_array(items.len()) {
-            Some(i) if i < items.len() => {
-                if rule != Rule::Insert {
-                    items[i] = value;
-                }
-            }
-            Some(_) if rule != Rule::Replace => items.push(value),
+            Some(i) if i < items.len() && rule != Rule::Insert => items[i] = value,
+            Some(i) if i >= items.len() && rule != Rule::Replace => items.push(value),
             _ => {}
         },
-        (Step::At(Place::Index(0) | Place::Last(0)), slot) => {
-            if rule != Rule::Insert {
-                *slot = value;
-            }
-        }
-        (Step::At(Place::Index(_)), slot) if rule != Rule::Replace => wrap(slot, value),
+        (Step::At(Place::Index(0) | Place::Last(0)), slot) if rule != Rule::Insert => *slot = value,
+        (Step::At(Place::Index(1..)), slot) if rule != Rule::Replace => wrap(slot, value),
         _ => {}
     }
 }
 
-/// Document, then pairs of path and value. All texts outlive the tree.
-fn pairs(args: Args<'_>, function: &'static str, ctx: &mut Context) -> Option<Vec<(Path, Vec<u8>, Vec<u8>)>> {
+/// A path, its last key as a document writes it, and the new value's text.
+type Pair = (Path, Vec<u8>, Vec<u8>);
+
+/// The pairs of path and value behind the document. All texts outlive the tree.
+fn pairs(args: Args<'_>, function: &'static str, ctx: &mut Context) -> Option<Vec<Pair>> {
     let mut out = Vec::new();
     for (i, pair) in args[1..].chunks_exact(2).enumerate() {
         let text = utf8(&pair[0], ctx)?;

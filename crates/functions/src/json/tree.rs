@@ -311,7 +311,7 @@ impl<'a> Json<'a> {
             out.resize(out.len() + level * indent, b' ');
         };
         match self {
-            Self::Array(items) if !items.is_empty() && !(items.len() == 1 && items[0].is_scalar()) => {
+            Self::Array(items) if items.len() > 1 || items.first().is_some_and(|i| !i.is_scalar()) => {
                 out.push(b'[');
                 for (i, item) in items.iter().enumerate() {
                     if i > 0 {
