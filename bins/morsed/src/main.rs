@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use env::{Clock, OsDisk, RealClock};
-use session::accounts::Accounts;
 use session::backend::{Backend, EngineError};
 use session::error_log::{self, Severity};
 use session::server::{self, Addresses, Server};
@@ -63,7 +62,7 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     disk.create_root().map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
     let backend = Backend::open(&variables, disk, Arc::clone(clock))
         .map_err(|e| format!("Can't open data directory '{}': {}", directory.display(), why(&e)))?;
-    let server = Server::new(variables, Accounts::local_root(), backend, Arc::clone(clock))
+    let server = Server::new(variables, backend, Arc::clone(clock))
         .map_err(|e| format!("The server can't start: {e}"))?;
     let running = server::start(&server, &addresses)
         .map_err(|e| format!("Can't start server: Bind on TCP/IP port {}: {e}", addresses.port));

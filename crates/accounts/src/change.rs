@@ -45,8 +45,9 @@ impl Tables {
             self.roles.retain(|k, _| k.role != who.user);
         } else {
             self.proxies.retain(|k, _| {
-                !(k.user == who.user && k.host == who.host)
-                    && !(k.proxied_user == who.user && k.proxied_host == who.host)
+                let user = k.user == who.user && k.host == who.host;
+                let proxied = k.proxied_user == who.user && k.proxied_host == who.host;
+                !user && !proxied
             });
         }
         true

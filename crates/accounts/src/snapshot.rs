@@ -159,6 +159,12 @@ impl Rights {
         }
     }
 
+    /// With other privileges that hold everywhere: those of the log-in.
+    #[must_use]
+    pub fn with_global(self, global: Privileges) -> Self {
+        Self { global, ..self }
+    }
+
     /// The server itself: may do everything.
     pub fn unlimited() -> Self {
         let mut rights = Self::new(Arc::new(Accounts::default()), ("", ""), ("", ""), "");

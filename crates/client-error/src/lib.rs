@@ -2,6 +2,7 @@
 //!
 //! Texts were compared with a MariaDB 11.8 server; `tests/sql/errors.test` keeps the comparison.
 
+pub mod account;
 pub mod connection;
 pub mod replication;
 mod sql;

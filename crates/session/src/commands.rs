@@ -36,6 +36,7 @@ pub(crate) fn run(session: &mut Session, out: &mut Output, command: Command<'_>)
     session.entry.begin(doing, text, now);
     session.entry.set_deadline(session.settings.statement_time_us.map_or(0, |t| now + t));
     session.new_query_id();
+    session.renew_rights();
     session.entry.counters.count(Counter::Queries);
     match command {
         Command::Query(sql) => {
@@ -141,7 +142,7 @@ pub(crate) struct OwnedChangeUser {
     auth: Vec<u8>,
     database: String,
     collation: u16,
-    native: bool,
+    plugin: Vec<u8>,
 }
 
 impl OwnedChangeUser {
@@ -151,7 +152,8 @@ impl OwnedChangeUser {
             auth: c.auth.to_vec(),
             database: String::from_utf8_lossy(c.database).into_owned(),
             collation: c.collation,
-            native: c.auth_plugin == wire::auth::NATIVE_PASSWORD && c.auth.is_empty(),
+            // Whatever was answered, it was not to a scramble that counts; only no password needs none.
+            plugin: if c.auth.is_empty() { c.auth_plugin.to_vec() } else { Vec::new() },
         }
     }
 }
@@ -168,14 +170,13 @@ pub(crate) fn change_user(
     session.entry.begin(Doing::ChangeUser, b"", now);
     session.entry.counters.count(Counter::ComAdminCommands);
     let server = session.server().clone();
-    let proof = Proof { scramble: [0; 20], response: &change.auth, native: change.native };
-    let outcome =
-        handshake::authenticate(incoming, out, &server.accounts, &session.origin, &change.user, proof);
+    let proof = Proof { scramble: [0; 20], response: change.auth.clone(), plugin: change.plugin.clone() };
+    let outcome = handshake::authenticate(incoming, out, &server, &session.origin, &change.user, proof);
     out.start(incoming.sequence());
     match outcome {
-        Ok(account_host) => {
+        Ok(accepted) => {
             session.identity.user.clone_from(&change.user);
-            session.identity.account_host = account_host;
+            session.identity.take(accepted);
             if change.collation != 0 {
                 session.identity.collation = change.collation;
             }

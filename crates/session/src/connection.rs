@@ -143,7 +143,7 @@ pub(crate) fn serve(server: &Arc<Server>, entry: &Arc<Entry>, transport: Arc<dyn
     let mut incoming =
         Incoming::new(Arc::clone(&transport), Arc::clone(entry), seconds(Var::CONNECT_TIMEOUT), clock);
     let _ = transport.set_write_timeout(seconds(Var::NET_WRITE_TIMEOUT));
-    let identity = match handshake::log_in(&mut incoming, &mut out, &server.accounts, &origin, entry.id) {
+    let identity = match handshake::log_in(&mut incoming, &mut out, server, &origin, entry.id) {
         Ok(identity) => identity,
         Err(refused) => return refuse(&mut out, &incoming, entry, &refused),
     };

@@ -147,6 +147,15 @@ pub(crate) fn with_context<R>(
     })
 }
 
+/// Commits a transaction of the server's own tables together with a statement's event.
+pub(crate) fn commit_event(session: &Session, trx: Trx, text: &[u8]) -> Result<(), RowError> {
+    let numbering = session.numbering();
+    let event = numbering.map(|_| query_event(session, text));
+    let time = session.values.now_micros as u64;
+    let event = event.as_deref().map(|body| (time, body));
+    commit_logged(session.server(), trx, numbering, event).map(|_| ())
+}
+
 /// Commits the dictionary's transaction together with the statement's event.
 fn commit_logged(
     server: &crate::server::Server,

@@ -1,19 +1,22 @@
-//! Log-in: greeting, answer, authentication by `mysql_native_password`, and again for COM_CHANGE_USER.
+//! Log-in: greeting, answer, authentication, and again for COM_CHANGE_USER.
 //!
 //! # States
-//! greeting sent -> login read -> (auth switch sent -> answer read) -> accepted | refused
+//! greeting sent -> login read -> (auth switch sent -> answer read)* -> accepted | refused
 //!
 //! Nothing of the engine is touched before a client is accepted; until then packets are small and time is short
 //! (`connect_timeout`).
 
-use client_error::{ClientError, connection as error};
+use accounts::{Account, Tls};
+use client_error::{ClientError, account as account_error, connection as error};
 use env::net::Peer;
 use wire::auth::{NATIVE_PASSWORD, Scramble, scramble_from};
 use wire::{AuthSwitch, Capabilities, Greeting, Login, Status};
 
-use crate::accounts::Accounts;
+use crate::authentication::Plugin;
 use crate::connection::{Incoming, ReadError};
 use crate::output::{Gone, Output};
+use crate::server::Server;
+use crate::variables::Var;
 
 /// What the server says it is. Clients look at the leading number and at `MariaDB`.
 pub const VERSION: &str = "11.8.9-MariaDB-MorseDB";
@@ -51,12 +54,35 @@ impl Origin {
 /// Who has been let in.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
+    /// As the client named itself.
     pub user: String,
-    /// The host part of the account that matched.
+    /// The account that matched; its user is empty for the anonymous one.
+    pub account_user: String,
     pub account_host: String,
+    pub with_password: bool,
+    pub password_expired: bool,
     pub collation: u16,
     pub database: Vec<u8>,
     pub capabilities: Capabilities,
+}
+
+impl Identity {
+    /// COM_CHANGE_USER: another account.
+    pub(crate) fn take(&mut self, accepted: Accepted) {
+        self.account_user = accepted.user;
+        self.account_host = accepted.host;
+        self.with_password = accepted.with_password;
+        self.password_expired = accepted.password_expired;
+    }
+}
+
+/// The account that a client has shown to be its own.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    user: String,
+    host: String,
+    with_password: bool,
+    password_expired: bool,
 }
 
 /// Why nobody was let in.
@@ -91,10 +117,13 @@ pub(crate) fn new_scramble() -> Scramble {
 pub(crate) fn log_in(
     incoming: &mut Incoming,
     out: &mut Output,
-    accounts: &Accounts,
+    server: &Server,
     origin: &Origin,
     connection_id: u64,
 ) -> Result<Identity, Refused> {
+    if !server.accounts.current().host_is_known(&origin.host, &origin.address) {
+        return Err(Refused::Error(error::host_not_allowed(&origin.host)));
+    }
     let scramble = new_scramble();
     let greeting = Greeting {
         version: VERSION.as_bytes(),
@@ -116,59 +145,144 @@ pub(crate) fn log_in(
     let capabilities = login.capabilities & Capabilities::SERVER;
     out.capabilities = capabilities;
     let user = String::from_utf8_lossy(login.user).into_owned();
-    let native = login.auth_plugin.is_empty() || login.auth_plugin == NATIVE_PASSWORD;
-    let proof = Proof { scramble, response: login.auth, native };
-    let account_host = authenticate(incoming, out, accounts, origin, &user, proof)?;
-    Ok(Identity {
+    let proof = Proof {
+        scramble,
+        response: login.auth.to_vec(),
+        plugin: if login.auth_plugin.is_empty() { NATIVE_PASSWORD } else { login.auth_plugin }.to_vec(),
+    };
+    let accepted = authenticate(incoming, out, server, origin, &user, proof)?;
+    let mut identity = Identity {
         user,
-        account_host,
+        account_user: String::new(),
+        account_host: String::new(),
+        with_password: false,
+        password_expired: false,
         collation: u16::from(login.collation),
         database: login.database.to_vec(),
         capabilities,
-    })
+    };
+    identity.take(accepted);
+    Ok(identity)
 }
 
 /// What a client has shown so far.
-pub(crate) struct Proof<'a> {
+pub(crate) struct Proof {
     pub scramble: Scramble,
-    pub response: &'a [u8],
-    /// The response is of the plugin that accounts use here.
-    pub native: bool,
+    pub response: Vec<u8>,
+    /// The client's plugin that made the response.
+    pub plugin: Vec<u8>,
 }
 
-/// Checks a response, asking again when it was made by another plugin. Answers the account's host.
+/// One attempt to find out who a client is.
+pub(crate) struct Talk<'a> {
+    pub incoming: &'a mut Incoming,
+    pub out: &'a mut Output,
+    pub proof: Proof,
+}
+
+impl Talk<'_> {
+    /// Has the client answer by `plugin`, unless it has done so already.
+    pub(crate) fn answer_by(&mut self, plugin: &[u8]) -> Result<(), Refused> {
+        if self.proof.plugin == plugin {
+            return Ok(());
+        }
+        let scramble = new_scramble();
+        self.out.start(self.incoming.sequence());
+        self.out.writer().packet(|p| AuthSwitch { plugin, scramble }.encode(p));
+        let mut response = self.exchange()?;
+        // Some clients end the empty answer with a NUL.
+        if response == [0] {
+            response.clear();
+        }
+        self.proof = Proof { scramble, response, plugin: plugin.to_vec() };
+        Ok(())
+    }
+
+    /// Sends what has been gathered and reads one packet.
+    pub(crate) fn exchange(&mut self) -> Result<Vec<u8>, Refused> {
+        let next = self.out.sequence();
+        self.out.flush()?;
+        self.incoming.expect_sequence(next);
+        self.incoming.read()?;
+        Ok(self.incoming.payload().to_vec())
+    }
+}
+
+/// Finds the account and has the client prove that it is its own.
 pub(crate) fn authenticate(
     incoming: &mut Incoming,
     out: &mut Output,
-    accounts: &Accounts,
+    server: &Server,
     origin: &Origin,
     user: &str,
-    proof: Proof<'_>,
-) -> Result<String, Refused> {
-    let account = accounts.find(user, &origin.host, &origin.address);
-    let mut switched;
-    let (scramble, response) = if proof.native {
-        (proof.scramble, proof.response)
-    } else {
-        let scramble = new_scramble();
-        out.start(incoming.sequence());
-        out.writer().packet(|p| AuthSwitch::native(scramble).encode(p));
-        let next = out.sequence();
-        out.flush()?;
-        incoming.expect_sequence(next);
-        incoming.read()?;
-        switched = incoming.payload().to_vec();
-        // Some clients end the empty answer with a NUL.
-        if switched == [0] {
-            switched.clear();
-        }
-        (scramble, switched.as_slice())
+    proof: Proof,
+) -> Result<Accepted, Refused> {
+    let accounts = server.accounts.current();
+    let mut talk = Talk { incoming, out, proof };
+    let Some(account) = accounts.find(user, &origin.host, &origin.address) else {
+        // Nobody learns from the exchange that there is no such account.
+        talk.answer_by(NATIVE_PASSWORD)?;
+        return Err(Refused::Error(denied(user, origin, Some(&talk.proof.response))));
     };
-    match account {
-        Some(account) if account.accepts(&scramble, response) => Ok(account.host.clone()),
-        _ => {
-            let with_password = if response.is_empty() { "NO" } else { "YES" };
-            Err(Refused::Error(error::access_denied(user, &origin.host, with_password)))
+    let blocked_at = server.variables.u64(Var::MAX_PASSWORD_ERRORS);
+    if server.failures.of(&account.user, &account.host) >= blocked_at {
+        return Err(Refused::Error(account_error::user_blocked()));
+    }
+    let mut last = None;
+    for auth in &account.auth {
+        let Some(plugin) = Plugin::by_name(&auth.plugin) else {
+            last = Some(account_error::plugin_not_loaded(&auth.plugin));
+            continue;
+        };
+        if plugin.accepts(&mut talk, user, &auth.string)? {
+            server.failures.forget(&account.user, &account.host);
+            return admit(server, account, origin, &talk, plugin);
         }
+        let response = plugin.has_password().then_some(talk.proof.response.as_slice());
+        last = Some(denied(user, origin, response));
+    }
+    if account.auth.iter().any(|a| !a.string.is_empty()) {
+        server.failures.count(&account.user, &account.host);
+    }
+    Err(Refused::Error(last.unwrap_or_else(|| denied(user, origin, None))))
+}
+
+/// The account is the client's own: may it come in now?
+fn admit(
+    server: &Server,
+    account: &Account,
+    origin: &Origin,
+    talk: &Talk<'_>,
+    plugin: Plugin,
+) -> Result<Accepted, Refused> {
+    if account.locked {
+        return Err(Refused::Error(account_error::account_locked()));
+    }
+    if account.tls != Tls::None {
+        return Err(Refused::Error(denied(&account.user, origin, Some(&talk.proof.response))));
+    }
+    let now = u64::try_from(server.wall_us() / 1_000_000).unwrap_or(0);
+    let lifetime = server.variables.u64(Var::DEFAULT_PASSWORD_LIFETIME);
+    let password_expired = plugin.has_password() && account.password_expired(now, lifetime);
+    if password_expired
+        && !talk.out.capabilities.contains(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS)
+        && server.variables.u64(Var::DISCONNECT_ON_EXPIRED_PASSWORD) != 0
+    {
+        return Err(Refused::Error(account_error::password_expired()));
+    }
+    Ok(Accepted {
+        user: account.user.clone(),
+        host: account.host.clone(),
+        with_password: plugin.has_password() && !talk.proof.response.is_empty(),
+        password_expired,
+    })
+}
+
+/// Error 1045; without a word about passwords where there are none.
+fn denied(user: &str, origin: &Origin, response: Option<&[u8]>) -> ClientError {
+    match response {
+        None => account_error::access_denied_plain(user, &origin.host),
+        Some([]) => error::access_denied(user, &origin.host, "NO"),
+        Some(_) => error::access_denied(user, &origin.host, "YES"),
     }
 }

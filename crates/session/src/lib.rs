@@ -11,8 +11,10 @@
 //! S3. No lock that other connections wait for is held while the socket is read or written.
 #![forbid(unsafe_code)]
 
-pub mod accounts;
+mod account;
+mod account_store;
 mod annotation;
+mod authentication;
 pub mod backend;
 mod binary;
 mod commands;
@@ -23,12 +25,14 @@ mod diagnostics;
 pub mod error_log;
 mod handshake;
 mod information_schema;
+mod login_limits;
 mod named;
 mod output;
 mod prepared;
 mod registry;
 mod replicas;
 mod results;
+mod rights;
 mod scope;
 pub mod server;
 mod session;
@@ -38,6 +42,7 @@ mod show;
 mod sql;
 mod statement;
 mod status;
+mod system_tables;
 mod table_locks;
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) found_rows: u64,
     pub(crate) user: &'a str,
     pub(crate) origin_host: &'a str,
-    pub(crate) account_host: &'a str,
+    pub(crate) rights: &'a accounts::Rights,
     pub(crate) shown: &'a [Vec<Value>],
     pub(crate) user_locks: &'a mut UserLocks,
 }
@@ -147,7 +147,9 @@ impl SessionState for SessionScope<'_> {
             SessionValue::Database if self.computed.database.is_empty() => Value::Null,
             SessionValue::Database => Value::utf8(self.computed.database),
             SessionValue::User => Value::utf8(&format!("{}@{}", self.user, self.origin_host)),
-            SessionValue::CurrentUser => Value::utf8(&format!("{}@{}", self.user, self.account_host)),
+            SessionValue::CurrentUser => {
+                Value::utf8(&format!("{}@{}", self.rights.user(), self.rights.account_host()))
+            }
             SessionValue::ConnectionId => Value::Int(self.entry.id as i64),
             SessionValue::LastInsertId => match args.first() {
                 None => Value::UInt(*self.last_insert_id),
@@ -163,7 +165,8 @@ impl SessionState for SessionScope<'_> {
             SessionValue::RowCount => Value::Int(self.row_count),
             SessionValue::FoundRows => Value::Int(self.found_rows as i64),
             SessionValue::Version => Value::utf8(crate::handshake::VERSION),
-            SessionValue::CurrentRole => Value::Null,
+            SessionValue::CurrentRole if self.rights.role().is_empty() => Value::Null,
+            SessionValue::CurrentRole => Value::utf8(self.rights.role()),
             SessionValue::GetLock
             | SessionValue::ReleaseLock
             | SessionValue::ReleaseAllLocks

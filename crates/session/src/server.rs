@@ -21,12 +21,13 @@ use env::thread::JoinHandle;
 use jiff::tz::TimeZone;
 use replication::{Replicas, SemiSync};
 
-use crate::accounts::Accounts;
+use crate::account_store::AccountStore;
 use crate::backend::Backend;
 use crate::connection;
 use crate::counters::Counter;
 use crate::error_log::{self, Severity};
 use crate::handshake::Origin;
+use crate::login_limits::Failures;
 use crate::output::Output;
 use crate::registry::{Connections, Kill};
 use crate::transport::Transport;
@@ -59,7 +60,8 @@ pub struct Addresses {
 pub struct Server {
     pub variables: GlobalVariables,
     pub connections: Connections,
-    pub accounts: Accounts,
+    pub(crate) accounts: AccountStore,
+    pub(crate) failures: Failures,
     backend: Backend,
     write_gate: WriteGate,
     /// Who replicates from here.
@@ -78,16 +80,17 @@ pub struct Server {
 impl Server {
     pub fn new(
         variables: GlobalVariables,
-        accounts: Accounts,
         backend: Backend,
         clock: Arc<dyn Clock>,
     ) -> std::io::Result<Arc<Self>> {
         let started_us = clock.monotonic().as_micros() as u64;
         state_facts(&variables);
+        let accounts = AccountStore::open(&backend).map_err(std::io::Error::other)?;
         let server = Arc::new(Self {
             variables,
             connections: Connections::default(),
             accounts,
+            failures: Failures::default(),
             backend,
             write_gate: WriteGate::default(),
             replicas: Replicas::default(),

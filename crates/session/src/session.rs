@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use accounts::Rights;
 use base::Gtid;
 use charset::{Charset, Collation};
 use client_error::ClientError;
@@ -50,6 +51,10 @@ pub(crate) struct Session {
     pub entry: Arc<Entry>,
     pub identity: Identity,
     pub origin: Origin,
+    /// What it may do.
+    pub(crate) rights: Arc<Rights>,
+    /// Nothing but a change of the password is allowed.
+    pub(crate) password_expired: bool,
     pub variables: SessionVariables,
     pub settings: Settings,
     /// The default database; empty when none is chosen.
@@ -109,6 +114,8 @@ impl Session {
             entry,
             identity,
             origin,
+            rights: Arc::new(Rights::unlimited()),
+            password_expired: false,
             variables,
             settings,
             database: Arc::from(""),
@@ -154,11 +161,13 @@ impl Session {
     }
     /// `'root'@'localhost'`, as messages name it.
     pub(crate) fn account(&self) -> String {
-        format!("'{}'@'{}'", self.identity.user, self.identity.account_host)
+        format!("'{}'@'{}'", self.identity.account_user, self.identity.account_host)
     }
 
     /// What the client asked for when it logged in: character set and database.
     pub(crate) fn log_in(&mut self) -> Result<(), ClientError> {
+        self.take_role(&self.default_role());
+        self.password_expired = self.identity.password_expired;
         if self.identity.capabilities.contains(Capabilities::INTERACTIVE) {
             let timeout = self.variables.get(Var::INTERACTIVE_TIMEOUT).clone();
             self.variables.set(Var::WAIT_TIMEOUT, timeout);

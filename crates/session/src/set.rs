@@ -31,7 +31,19 @@ enum Assign {
 }
 
 /// Runs SET.
-pub(crate) fn run(session: &mut Session, items: &[SetItem<'_>]) -> Result<(), ClientError> {
+pub(crate) fn run(session: &mut Session, items: &[SetItem<'_>], text: &[u8]) -> Result<(), ClientError> {
+    match items {
+        [SetItem::Password { account, value }] => {
+            session.commit_for_ddl()?;
+            return crate::account::set_password(session, account.as_ref(), value, text);
+        }
+        [SetItem::DefaultRole { role, account }] => {
+            session.commit_for_ddl()?;
+            return crate::account::set_default_role(session, role.as_ref(), account.as_ref(), text);
+        }
+        [SetItem::Role(role)] => return crate::account::set_role(session, role.as_ref()),
+        _ => {}
+    }
     let mut assigns = Vec::with_capacity(items.len());
     for item in items {
         assigns.push(check(session, item)?);
@@ -68,8 +80,9 @@ fn check(session: &mut Session, item: &SetItem<'_>) -> Result<Assign, ClientErro
             };
             Ok(Assign::CharacterSet(charset))
         }
-        SetItem::Password { .. } => Err(error::not_supported("SET PASSWORD")),
-        SetItem::Role(_) | SetItem::DefaultRole { .. } => Err(error::not_supported("roles")),
+        SetItem::Password { .. } | SetItem::Role(_) | SetItem::DefaultRole { .. } => {
+            Err(error::not_supported("this item beside others in SET"))
+        }
     }
 }
 
@@ -333,7 +346,7 @@ pub(crate) fn for_statement(
         before.push((var, session.variables.get(var).clone()));
     }
     let fixed_now = session.fixed_now_us;
-    let outcome = run(session, s.items).and_then(|()| {
+    let outcome = run(session, s.items, text).and_then(|()| {
         let parsed = Parsed { statement: s.statement, params: 0, end: text.len(), next: None };
         statement::run_one(session, out, &parsed, text, reply)
     });

@@ -202,7 +202,7 @@ impl Session {
             found_rows: self.found_rows,
             user: &self.identity.user,
             origin_host: &self.origin.host,
-            account_host: &self.identity.account_host,
+            rights: &self.rights,
             shown: &self.shown,
             user_locks: &mut self.user_locks,
         };

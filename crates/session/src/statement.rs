@@ -119,7 +119,7 @@ pub(crate) fn run_one(
             sql::run_planned(session, out, statement, text, reply)?;
         }
         Statement::Set(items) => {
-            set::run(session, items)?;
+            set::run(session, items, text)?;
             session.send_ok(out, &Done::default(), reply.more);
         }
         Statement::SetStatement(s) => return set::for_statement(session, out, s, text, reply),
@@ -142,6 +142,9 @@ pub(crate) fn run_one(
         Statement::Shutdown { .. } => {
             session.send_ok(out, &Done::default(), reply.more);
             session.server().request_stop();
+        }
+        s if crate::account::is_about_accounts(s) => {
+            crate::account::run(session, out, s, text, reply)?;
         }
         other => sql::run_other(session, out, other, text, reply)?,
     }
@@ -236,6 +239,8 @@ fn commits_implicitly(statement: &Statement<'_>) -> bool {
             | S::AlterUser(_)
             | S::DropUser(_)
             | S::RenameUser(_)
+            | S::CreateRole(_)
+            | S::DropRole(_)
             | S::Grant(_)
             | S::Revoke(_)
             | S::CreateRoutine(_)
@@ -365,8 +370,8 @@ fn flush(
             for item in items {
                 match item {
                     ast::FlushItem::Status { .. } => session.entry.counters.reset(),
-                    ast::FlushItem::Privileges
-                    | ast::FlushItem::Hosts
+                    ast::FlushItem::Privileges => crate::account::reload(session)?,
+                    ast::FlushItem::Hosts
                     | ast::FlushItem::UserResources
                     | ast::FlushItem::QueryCache
                     | ast::FlushItem::ErrorLogs

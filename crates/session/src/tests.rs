@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use accounts::{Account, Auth, Privileges};
 use env::{RealClock, SimDisk};
 use wire::column::ResultHeader;
 use wire::command::code;
@@ -12,7 +13,6 @@ use wire::{
     PacketReader, PacketWriter, ParameterType, PrepareOk, Status,
 };
 
-use crate::accounts::{Account, Accounts};
 use crate::backend::Backend;
 use crate::handshake::Origin;
 use crate::server::Server;
@@ -27,14 +27,15 @@ fn server() -> Arc<Server> {
     variables.set(Var::MAX_BINLOG_SIZE, Setting::UInt(4 << 20));
     let clock = Arc::new(RealClock::new());
     let backend = Backend::open(&variables, Arc::new(SimDisk::new(7)), clock.clone()).unwrap();
-    let password = Account {
-        user: "alice".into(),
-        host: "%".into(),
-        password: Some(wire::auth::StoredHash::of(b"secret")),
-    };
-    let mut accounts = Accounts::local_root().all().to_vec();
-    accounts.push(password);
-    Server::new(variables, Accounts::new(accounts), backend, clock).unwrap()
+    let server = Server::new(variables, backend, clock).unwrap();
+    let writer = server.accounts.lock();
+    let mut tables = server.accounts.current().tables.clone();
+    let mut alice = Account { access: Privileges::ALL_GLOBAL, ..Account::user("alice", "%") };
+    alice.auth = vec![Auth::native(&wire::auth::StoredHash::of(b"secret").to_string())];
+    tables.put(alice);
+    server.accounts.publish(tables);
+    drop(writer);
+    server
 }
 
 fn local() -> Origin {

@@ -24,6 +24,7 @@ impl SqlMode {
     pub const NO_ZERO_DATE: u64 = 1 << 24;
     pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
     pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
+    pub const NO_AUTO_CREATE_USER: u64 = 1 << 28;
     pub const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
     pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
     pub const TIME_ROUND_FRACTIONAL: u64 = 1 << 34;

@@ -43,6 +43,14 @@ impl StoredHash {
     }
 }
 
+impl std::fmt::Display for StoredHash {
+    /// `*` and 40 hexadecimal digits.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("*")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
 /// The client's answer to a scramble.
 pub fn respond(scramble: &Scramble, password: &[u8]) -> Vec<u8> {
     if password.is_empty() {
@@ -98,6 +106,7 @@ mod tests {
             StoredHash::parse(b"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7"),
             Some(StoredHash::of(b"secret"))
         );
+        assert_eq!(StoredHash::of(b"secret").to_string(), "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7");
         assert_eq!(StoredHash::parse(b"*14E6"), None);
     }
 }

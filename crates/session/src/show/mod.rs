@@ -3,6 +3,7 @@
 //! Each kind builds a [`Listing`]; LIKE compares the first column, WHERE any of them. `schema` lists databases and what is in
 //! them, `server` what the server and its sessions do.
 
+mod accounts;
 mod innodb;
 mod schema;
 mod server;
@@ -122,9 +123,9 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::Engine { name, what } => innodb::engine(session, *name, *what)?,
         K::CharacterSets => character_sets(),
         K::Collations => collations(),
-        K::Privileges => server::privileges(),
-        K::Grants(account) => server::grants(session, account.as_ref())?,
-        K::CreateUser(account) => server::create_user(session, account.as_ref())?,
+        K::Privileges => accounts::privileges(),
+        K::Grants(account) => accounts::grants(session, account.as_ref())?,
+        K::CreateUser(account) => accounts::create_user(session, account.as_ref())?,
         K::Warnings { limit } => server::warnings(session, false, limit.as_ref()),
         K::Errors { limit } => server::warnings(session, true, limit.as_ref()),
         K::WarningCount => server::count("@@session.warning_count", session.diagnostics.warning_count()),

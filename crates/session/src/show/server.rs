@@ -166,62 +166,6 @@ pub(crate) fn collations() -> Listing {
     list.sorted()
 }
 
-pub(super) fn privileges() -> Listing {
-    let mut list = Listing::new(vec![text("Privilege", 10), text("Context", 15), text("Comment", 64)]);
-    let rows = [
-        ("Alter", "Tables", "To change table definitions"),
-        ("Create", "Databases,Tables,Indexes", "To make databases and tables"),
-        ("Delete", "Tables", "To delete rows"),
-        ("Drop", "Databases,Tables", "To drop databases and tables"),
-        ("Index", "Tables", "To make and drop indexes"),
-        ("Insert", "Tables", "To insert rows"),
-        ("Process", "Server Admin", "To see the statements of other users"),
-        ("Select", "Tables", "To read rows"),
-        ("Shutdown", "Server Admin", "To stop the server"),
-        ("Update", "Tables", "To change rows"),
-        ("Usage", "Server Admin", "No privileges: connecting only"),
-    ];
-    for (name, context, comment) in rows {
-        list.row([s(name), s(context), s(comment)]);
-    }
-    list
-}
-
-/// The account a statement names, by default the session's own.
-fn account<'a>(session: &'a Session, account: Option<&ast::Account<'a>>) -> (String, String) {
-    match account {
-        Some(ast::Account::Name { user, host }) => (
-            String::from_utf8_lossy(user).into_owned(),
-            host.map_or_else(|| "%".to_owned(), |h| String::from_utf8_lossy(h).into_owned()),
-        ),
-        _ => (session.identity.user.clone(), session.identity.account_host.clone()),
-    }
-}
-
-fn known(session: &Session, user: &str, host: &str) -> Result<(), ClientError> {
-    let found = session.server().accounts.all().iter().any(|a| a.user == user && a.host == host);
-    if found { Ok(()) } else { Err(error::no_grants(user, host)) }
-}
-
-pub(super) fn grants(session: &Session, asked: Option<&ast::Account<'_>>) -> Result<Listing, ClientError> {
-    let (user, host) = account(session, asked);
-    known(session, &user, &host)?;
-    let mut list = Listing::new(vec![text(&format!("Grants for {user}@{host}"), 1024)]);
-    list.row([s(&format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION"))]);
-    Ok(list)
-}
-
-pub(super) fn create_user(
-    session: &Session,
-    asked: Option<&ast::Account<'_>>,
-) -> Result<Listing, ClientError> {
-    let (user, host) = account(session, asked);
-    known(session, &user, &host)?;
-    let mut list = Listing::new(vec![text(&format!("CREATE USER for {user}@{host}"), 1024)]);
-    list.row([s(&format!("CREATE USER `{user}`@`{host}`"))]);
-    Ok(list)
-}
-
 pub(super) fn warnings(session: &Session, errors_only: bool, limit: Option<&ast::Limit<'_>>) -> Listing {
     let code = ColumnMeta::plain("Code", ExprType::int(4).not_null().unsigned());
     let mut list = Listing::new(vec![text("Level", 7), code, text("Message", 512)]);

@@ -109,7 +109,7 @@ variables! {
     DEADLOCK_TIMEOUT_LONG: "deadlock_timeout_long", Both, uint(0, 4294967295, 1), "50000000", Dynamic, Arg::Required, Inert;
     DEADLOCK_TIMEOUT_SHORT: "deadlock_timeout_short", Both, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;
     DEFAULT_MASTER_CONNECTION: "default_master_connection", Session, Kind::Text, "", Dynamic, Arg::No, Inert;
-    DEFAULT_PASSWORD_LIFETIME: "default_password_lifetime", Global, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Inert;
+    DEFAULT_PASSWORD_LIFETIME: "default_password_lifetime", Global, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Wired;
     DEFAULT_REGEX_FLAGS: "default_regex_flags", Both, Kind::Set(&["DOTALL", "DUPNAMES", "EXTENDED", "EXTENDED_MORE", "EXTRA", "MULTILINE", "UNGREEDY"]), "", Dynamic, Arg::Required, Inert;
     DEFAULT_STORAGE_ENGINE: "default_storage_engine", Both, Kind::Text, "InnoDB", Dynamic, Arg::No, Wired;
     DEFAULT_TMP_STORAGE_ENGINE: "default_tmp_storage_engine", Both, Kind::Text, "", Dynamic, Arg::No, Inert;
@@ -118,7 +118,7 @@ variables! {
     DELAYED_INSERT_LIMIT: "delayed_insert_limit", Global, uint(1, 4294967295, 1), "100", Dynamic, Arg::Required, Inert;
     DELAYED_INSERT_TIMEOUT: "delayed_insert_timeout", Global, uint(1, 31536000, 1), "300", Dynamic, Arg::Required, Inert;
     DELAYED_QUEUE_SIZE: "delayed_queue_size", Global, uint(1, 4294967295, 1), "1000", Dynamic, Arg::Required, Inert;
-    DISCONNECT_ON_EXPIRED_PASSWORD: "disconnect_on_expired_password", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
+    DISCONNECT_ON_EXPIRED_PASSWORD: "disconnect_on_expired_password", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
     DIV_PRECISION_INCREMENT: "div_precision_increment", Both, uint(0, 38, 1), "4", Dynamic, Arg::Required, Wired;
     ENCRYPT_BINLOG: "encrypt_binlog", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     ENCRYPT_TMP_DISK_TABLES: "encrypt_tmp_disk_tables", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
@@ -375,7 +375,7 @@ variables! {
     MAX_INSERT_DELAYED_THREADS: "max_insert_delayed_threads", Both, uint(0, 16384, 1), "20", Dynamic, Arg::No, Inert;
     MAX_JOIN_SIZE: "max_join_size", Both, uint(1, 18446744073709551615, 1), "18446744073709551615", Dynamic, Arg::Required, Inert;
     MAX_LENGTH_FOR_SORT_DATA: "max_length_for_sort_data", Both, uint(4, 8388608, 1), "1024", Dynamic, Arg::Required, Inert;
-    MAX_PASSWORD_ERRORS: "max_password_errors", Global, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;
+    MAX_PASSWORD_ERRORS: "max_password_errors", Global, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Wired;
     MAX_PREPARED_STMT_COUNT: "max_prepared_stmt_count", Global, uint(0, 4294967295, 1), "16382", Dynamic, Arg::Required, Wired;
     MAX_RECURSIVE_ITERATIONS: "max_recursive_iterations", Both, uint(0, 4294967295, 1), "1000", Dynamic, Arg::Optional, Wired;
     MAX_RELAY_LOG_SIZE: "max_relay_log_size", Both, uint(4096, 1073741824, 4096), "1073741824", Dynamic, Arg::Required, Inert;
