@@ -1,7 +1,8 @@
 //! Commands other than COM_QUIT: routing, and those that are one line long. Statements are in [`crate::statement`],
 //! COM_STMT_* in [`crate::binary`].
 
-use client_error::{ClientError, connection as error};
+use accounts::Privileges;
+use client_error::{ClientError, account as denied, connection as error};
 use wire::{ChangeUser, Command};
 
 use crate::binary;
@@ -98,9 +99,13 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
         Command::ProcessInfo => out.error(&error::not_supported("COM_PROCESS_INFO")),
         Command::RegisterSlave { server_id, host, user, port, .. } => {
             reply(session, out, |s| {
+                s.need_global(Privileges::REPLICATION_SLAVE)?;
                 replicas::register(s, server_id, host, user, port);
                 Ok(())
             });
+        }
+        Command::BinlogDump { .. } if !session.rights.global().has(Privileges::REPLICATION_SLAVE) => {
+            out.error(&denied::privilege_needed(Privileges::REPLICATION_SLAVE.name()));
         }
         Command::BinlogDump { .. } => out.error(&error::not_supported("COM_BINLOG_DUMP")),
         _ => out.error(&error::unknown_command()),

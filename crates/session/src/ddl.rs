@@ -148,12 +148,15 @@ pub(crate) fn with_context<R>(
 }
 
 /// Commits a transaction of the server's own tables together with a statement's event.
-pub(crate) fn commit_event(session: &Session, trx: Trx, text: &[u8]) -> Result<(), RowError> {
+pub(crate) fn commit_event(session: &mut Session, trx: Trx, text: &[u8]) -> Result<(), RowError> {
     let numbering = session.numbering();
     let event = numbering.map(|_| query_event(session, text));
+    session.values.now_micros = session.now_micros();
     let time = session.values.now_micros as u64;
     let event = event.as_deref().map(|body| (time, body));
-    commit_logged(session.server(), trx, numbering, event).map(|_| ())
+    let done = commit_logged(session.server(), trx, numbering, event)?;
+    session.after_commit(&done);
+    Ok(())
 }
 
 /// Commits the dictionary's transaction together with the statement's event.

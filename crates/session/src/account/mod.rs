@@ -21,6 +21,7 @@ use crate::account_store;
 use crate::output::Output;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
+use crate::write_gate::Passing;
 
 pub(crate) use names::{Named, named};
 pub(crate) use roles::{set_default_role, set_role};
@@ -93,6 +94,19 @@ fn change(
     if session.would_be_read_only() {
         return Err(error::read_only_transaction());
     }
+    session.check_numbering(session.numbering())?;
+    session.enter_gate(Passing::Ddl)?;
+    let outcome = change_admitted(session, text, body);
+    session.leave_gate();
+    outcome
+}
+
+/// Same, past the write gate.
+fn change_admitted(
+    session: &mut Session,
+    text: &[u8],
+    body: impl FnOnce(&mut Session, &Arc<Accounts>, &mut Tables) -> Result<Told, ClientError>,
+) -> Result<(), ClientError> {
     let server = Arc::clone(session.server());
     let _writer = server.accounts.lock();
     let current = server.accounts.current();
