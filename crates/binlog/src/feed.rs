@@ -23,6 +23,8 @@ pub struct Feed {
     slots: Box<[AtomicU64]>,
     /// Commits pushed so far.
     pushed: AtomicU64,
+    /// Lowest record that groups of the current segment refer to; 0 = none.
+    needs: AtomicU64,
     /// Readers that sleep.
     sleepers: AtomicUsize,
     sleep: (Mutex<()>, Condvar),
@@ -44,6 +46,7 @@ impl Feed {
             from,
             slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
             pushed: AtomicU64::new(0),
+            needs: AtomicU64::new(0),
             sleepers: AtomicUsize::new(0),
             sleep: Default::default(),
         }
@@ -54,6 +57,15 @@ impl Feed {
         let n = self.pushed.load(Ordering::Relaxed);
         self.slots[n as usize % SLOTS].store(commit.0, Ordering::Release);
         self.pushed.store(n + 1, Ordering::Release);
+    }
+
+    /// Groups of the current segment refer to records from here on.
+    pub fn keep_from(&self, needs: Lsn) {
+        self.needs.store(needs.0, Ordering::Release);
+    }
+
+    pub(crate) fn needs(&self) -> Lsn {
+        Lsn(self.needs.load(Ordering::Acquire))
     }
 
     /// Tells sleeping readers of what was pushed; costs one load when there are none.
@@ -69,17 +81,13 @@ impl Feed {
         self.sleep.1.notify_all();
     }
 
-    pub fn from(&self) -> Lsn {
-        self.from
-    }
-
     /// Commits pushed so far.
-    pub fn pushed(&self) -> u64 {
+    pub(crate) fn pushed(&self) -> u64 {
         self.pushed.load(Ordering::SeqCst)
     }
 
     /// The commit with this number; `None` when it has been overwritten (F2) or not been pushed.
-    pub fn get(&self, number: u64) -> Option<Lsn> {
+    pub(crate) fn get(&self, number: u64) -> Option<Lsn> {
         if number >= self.pushed() {
             return None;
         }
@@ -88,7 +96,7 @@ impl Feed {
     }
 
     /// The number of the first commit at or above `lsn`, if every group from `lsn` on is still in the feed.
-    pub fn find(&self, lsn: Lsn) -> Option<u64> {
+    pub(crate) fn find(&self, lsn: Lsn) -> Option<u64> {
         let pushed = self.pushed();
         let first = (pushed + 1).saturating_sub(SLOTS as u64);
         let (mut low, mut high) = (first, pushed);
@@ -101,7 +109,7 @@ impl Feed {
     }
 
     /// Sleeps until more than `seen` commits have been pushed, `changed` says so, or the time has passed.
-    pub fn sleep(&self, seen: u64, changed: &dyn Fn() -> bool, time: Duration) {
+    pub(crate) fn sleep(&self, seen: u64, changed: &dyn Fn() -> bool, time: Duration) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let guard = self.sleep.0.lock().unwrap_or_else(PoisonError::into_inner);
         if self.pushed() <= seen && !changed() {

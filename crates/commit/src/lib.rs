@@ -131,6 +131,7 @@ impl Committer {
     /// What recovery found of commits in the last segment: the lowest record that they refer to.
     pub fn keep_for_commits(&self, needs: Lsn) {
         self.order().needs = needs;
+        self.feed.keep_from(needs);
     }
 
     /// The same as a record says it, exact for an LSN: for checkpoints.
@@ -224,8 +225,9 @@ impl Committer {
             self.append_state(&mut order, Lsn::NONE, false).map_err(CommitError::NotWritten)?;
         }
         let gtid = order.positions.next(numbering);
+        let build = |lsn, out: &mut Vec<u8>| encode(&parts, time, Some((gtid, numbering)), lsn, out);
         let committed = trx
-            .commit_with(|lsn, out| encode(&parts, time, Some((gtid, numbering)), lsn, out))
+            .commit_with_then(build, |record| self.feed.push(record.start))
             .map_err(|(_, e)| CommitError::NotWritten(e))?;
         self.note(&mut order, &parts, gtid, committed.record());
         drop(order);
@@ -244,7 +246,7 @@ impl Committer {
         if order.needs.is_none() || parts.needs < order.needs {
             order.needs = parts.needs;
         }
-        self.feed.push(record.start);
+        self.feed.keep_from(order.needs);
     }
 }
 

@@ -289,6 +289,15 @@ impl Log {
         segments.iter().enumerate().map(|(i, segment)| info(i, segment)).collect()
     }
 
+    /// The kept segment that holds `lsn`: its number, start, end (as in [`SegmentInfo`]) and time.
+    pub fn segment_at(&self, lsn: Lsn) -> Option<(u64, Lsn, Lsn, u64)> {
+        let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let after = segments.partition_point(|segment| segment.start <= lsn);
+        let segment = &segments[after.checked_sub(1)?];
+        let end = segments.get(after).map_or_else(|| self.written_lsn().max(segment.start), |next| next.start);
+        Some((segment.number, segment.start, end, segment.created))
+    }
+
     /// Ends the current segment now (FLUSH BINARY LOGS); returns the new one's number.
     pub fn rotate(&self) -> Result<u64, LogFailed> {
         let next = self.segment.load(Ordering::Acquire) + 1;

@@ -102,6 +102,36 @@ impl Log {
         Ok(())
     }
 
+    /// The record at `lsn` as [`Log::read`] gives it, if it is still in memory; false if it is not, or not below the ready LSN.
+    pub fn read_recent(&self, lsn: Lsn, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        lsn < self.ready_lsn() && self.read_ring(lsn.0, out)
+    }
+
+    /// Bytes of the stream as they stand in a segment's file, headers included, from `lsn` to the end of the segment or of what has
+    /// been written; returns how many there were. Nothing is cached and nothing verified: for readers that go through
+    /// whole frames and check them.
+    pub fn read_stream(&self, lsn: Lsn, out: &mut [u8]) -> Result<usize, LogReadError> {
+        let (segment, end) = self.segment_holding(lsn)?;
+        let len = (end.0.saturating_sub(lsn.0)).min(out.len() as u64) as usize;
+        segment.file.read_at(&mut out[..len], lsn - segment.start).map_err(LogReadError::Disk)?;
+        if lsn.0 < self.first.load(Ordering::Acquire) {
+            return Err(self.out_of_range(lsn)); // D3
+        }
+        Ok(len)
+    }
+
+    /// The segment that holds `lsn`, and the end of what can be read of it.
+    fn segment_holding(&self, lsn: Lsn) -> Result<(Arc<SegmentFile>, Lsn), LogReadError> {
+        let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let after = segments.partition_point(|segment| segment.start <= lsn);
+        let Some(segment) = after.checked_sub(1).map(|i| Arc::clone(&segments[i])) else {
+            return Err(self.out_of_range(lsn));
+        };
+        let end = segments.get(after).map_or(self.written_lsn(), |next| next.start);
+        Ok((segment, end))
+    }
+
     fn corrupt(&self, lsn: Lsn, e: Corruption) -> LogReadError {
         LogReadError::Corrupt(e.within(format_args!("log record at {lsn}")))
     }
@@ -136,13 +166,7 @@ impl Log {
 
     /// Fills `out` with written bytes from `lsn` on, within one segment; returns how many there were.
     pub(crate) fn read_file(&self, lsn: Lsn, out: &mut [u8]) -> Result<usize, LogReadError> {
-        let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let after = segments.partition_point(|segment| segment.start <= lsn);
-        let Some(segment) = after.checked_sub(1).map(|i| Arc::clone(&segments[i])) else {
-            return Err(self.out_of_range(lsn));
-        };
-        let end = segments.get(after).map_or(self.written_lsn(), |next| next.start);
-        drop(segments);
+        let (segment, end) = self.segment_holding(lsn)?;
         let offset = lsn - segment.start;
         let len = (end.0.saturating_sub(lsn.0)).min(out.len() as u64) as usize;
         let mut done = 0;

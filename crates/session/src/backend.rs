@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{IndexId, PageNo, SpaceId, TableId};
+use binlog::Binlog;
 use catalog::mdl::Locks;
 use catalog::{Catalog, DictionaryEngine, Snapshot, TableHandle};
 use charset::Collation;
@@ -29,6 +30,8 @@ pub struct Backend {
     pub(crate) engine: Arc<Engine>,
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) committer: Arc<Committer>,
+    /// The log's segments as MariaDB's binary log.
+    pub(crate) binlog: Arc<Binlog>,
     pub(crate) catalog: Arc<Catalog>,
 }
 
@@ -46,6 +49,7 @@ impl Backend {
         committer.keep_for_commits(engine.report().recovered.binlog_needs);
         let source = Arc::clone(&committer);
         engine.set_gtid_source(move || source.state());
+        let binlog = open_binlog(&engine, &committer, variables.u64(Var::LOG_BIN) != 0);
         let kernel = Arc::clone(engine.kernel());
         let door = Door {
             engine: Arc::clone(&engine),
@@ -56,8 +60,21 @@ impl Backend {
             .map_err(|e| EngineError::Directory(format!("the dictionary cannot be read: {e}")))?;
         engine.remove_orphan_spaces(&catalog.used_spaces())?;
         engine.start(Arc::clone(&catalog) as _)?;
-        Ok(Self { engine, kernel, committer, catalog })
+        Ok(Self { engine, kernel, committer, binlog, catalog })
     }
+}
+
+/// Makes the log's segments the binary log: with log_bin they are kept until they are purged.
+fn open_binlog(engine: &Engine, committer: &Committer, log_bin: bool) -> Arc<Binlog> {
+    let recovered = &engine.report().recovered;
+    let (log, feed) = (Arc::clone(engine.log()), Arc::clone(committer.feed()));
+    let binlog = Arc::new(Binlog::new(log, feed, &recovered.extension, recovered.binlog_starts));
+    let (keeper, extension) = (Arc::clone(&binlog), Arc::clone(&binlog));
+    engine.set_checkpoint_extension(move || extension.extension());
+    if log_bin {
+        engine.set_log_keeper(move || keeper.needed());
+    }
+    binlog
 }
 
 /// The engine as the catalog sees it.
@@ -188,14 +205,8 @@ impl Server {
 
     /// Segments of the log, which are the binary log's files, oldest first.
     pub(crate) fn log_files(&self) -> Vec<(String, u64)> {
-        let segments = self.backend().engine.log().segments();
-        segments
-            .into_iter()
-            .map(|s| {
-                let name = s.path.rsplit('/').next().unwrap_or(&s.path).to_owned();
-                (name, s.end - s.start)
-            })
-            .collect()
+        let files = self.backend().binlog.files();
+        files.into_iter().map(|file| (format!("{:06}.seg", file.number), file.size)).collect()
     }
 
     /// Bytes of a table's data file.

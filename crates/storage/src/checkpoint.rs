@@ -37,8 +37,10 @@ pub(crate) struct Facts {
     pub(crate) purge_position: Lsn,
     pub(crate) gtids: GtidState,
     pub(crate) extension: Vec<u8>,
-    /// Lowest LSN that snapshots, rollback, purge or replicas still read.
+    /// Lowest LSN that snapshots, rollback and purge still read.
     pub(crate) needed_log: Lsn,
+    /// Lowest LSN that the binary log keeps.
+    pub(crate) binlog: Lsn,
 }
 
 /// Takes checkpoints, one at a time.
@@ -49,8 +51,9 @@ pub(crate) struct Checkpointer {
     /// Reserved LSN after the last checkpoint: equal as long as nothing has happened since.
     quiet_at: AtomicU64,
     redo_start: AtomicU64,
-    /// What the newest block needs of the log; the next checkpoint lets go of what is below. 0 after a start.
+    /// What the newest block needs of the log, and the one before; log that neither needs may go. 0 after a start.
     kept_from: AtomicU64,
+    kept_before: AtomicU64,
     taken: AtomicU64,
 }
 
@@ -64,6 +67,7 @@ impl Checkpointer {
             quiet_at: AtomicU64::new(0),
             redo_start: AtomicU64::new(redo_start),
             kept_from: AtomicU64::new(0),
+            kept_before: AtomicU64::new(0),
             taken: AtomicU64::new(0),
         }
     }
@@ -78,6 +82,11 @@ impl Checkpointer {
     }
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Keeps checkpoints away meanwhile.
+    pub(crate) fn hold(&self) -> impl Sized + '_ {
+        self.control()
     }
 
     fn control(&self) -> MutexGuard<'_, ControlFile> {
@@ -112,9 +121,16 @@ impl Checkpointer {
         self.quiet_at.store(self.log.reserved_lsn().0, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::Relaxed);
         let keep = keep_from(scan_start.lsn, &facts);
-        let before = Lsn(self.kept_from.swap(keep.0, Ordering::Relaxed));
-        self.log.retain_from(keep.min(before));
+        let before = self.kept_from.swap(keep.0, Ordering::Relaxed);
+        self.kept_before.store(before, Ordering::Relaxed);
+        self.release(facts.binlog);
         Ok(redo_start)
+    }
+
+    /// Lets go of log that neither recovery nor the binary log needs, which keeps it from `binlog` on.
+    pub(crate) fn release(&self, binlog: Lsn) {
+        let kept = self.kept_from.load(Ordering::Relaxed).min(self.kept_before.load(Ordering::Relaxed));
+        self.log.retain_from(Lsn(kept).min(binlog));
     }
 
     /// Asked before the Checkpoint record is appended: the frame that is being filled is known exactly, older ones sparsely.

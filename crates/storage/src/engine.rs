@@ -224,8 +224,20 @@ impl Engine {
                 Some(source) => source(),
                 None => self.report.recovered.extension.clone(),
             },
-            needed_log: self.hooks.keep_log.get().map_or(needed, |keeper| keeper().min(needed)),
+            needed_log: needed,
+            binlog: self.kept_log(),
         }
+    }
+
+    /// Lowest LSN that the binary log keeps.
+    fn kept_log(&self) -> Lsn {
+        self.hooks.keep_log.get().map_or(Lsn::MAX, |keeper| keeper())
+    }
+
+    /// Lets go of log that the keeper has given up, now: PURGE BINARY LOGS. The next checkpoint would do it too.
+    pub fn release_log(&self) {
+        let _one_at_a_time = self.checkpointer.hold();
+        self.checkpointer.release(self.kept_log());
     }
 
     /// Begins the background work: rollback of losers, purge, page cleaner, checkpoints, the log's tick.

@@ -196,7 +196,7 @@ impl GtidState {
         Ok(Self { replaces: flags & REPLACES != 0, ..Self::take(lsn, reader)? })
     }
     fn put(&self, lsn: Lsn, out: &mut Vec<u8>) {
-        put_link(out, lsn, self.at);
+        put_link(out, lsn, if self.at < lsn { self.at } else { Lsn::NONE });
         put_link(out, lsn, self.needs);
         out.put_varint(self.gtids.len() as u64);
         for gtid in &self.gtids {

@@ -141,6 +141,7 @@ fn first_checkpoint(
         next: recovered.next,
         purge_position: begin.lsn,
         needed_log: begin.lsn,
+        binlog: begin.lsn,
         ..Default::default()
     };
     let checkpoint = checkpoint::append(log, redo_start, &facts)?;

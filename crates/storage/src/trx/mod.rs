@@ -327,8 +327,17 @@ impl Trx {
     /// is called inside the commit order's critical section, so the locks are left to [`Committed::release`], and waiting for
     /// durability to the caller.
     pub fn commit_with(
+        self,
+        build: impl FnMut(Lsn, &mut Vec<u8>),
+    ) -> Result<Committed, (Box<Self>, LogFailed)> {
+        self.commit_with_then(build, |_| ())
+    }
+
+    /// The same; `then` runs before the record can be durable.
+    pub fn commit_with_then(
         mut self,
         build: impl FnMut(Lsn, &mut Vec<u8>),
+        then: impl FnOnce(Appended),
     ) -> Result<Committed, (Box<Self>, LogFailed)> {
         let t = &self.state;
         if t.last.is_none() {
@@ -342,6 +351,7 @@ impl Trx {
         let trxs = &self.kernel.trxs;
         let publish = |record: Appended| {
             trxs.publish_commit(CommittedTrx { commit: record.start, id, first, last, leaves_garbage });
+            then(record);
         };
         match self.kernel.store.log.append_then(build, publish) {
             Ok(record) => {

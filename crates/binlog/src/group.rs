@@ -1,0 +1,375 @@
+//! Event groups: the events of one committed transaction, as MariaDB writes them.
+//!
+//! # Layout
+//! ```text
+//! rows          GTID | {ANNOTATE | TABLE_MAP of each table of the statement | rows events, the last with STATEMENT_END}... | XID
+//! definition    GTID (DDL, STANDALONE) | QUERY
+//! both          GTID (DDL) | QUERY | statements as above | QUERY "COMMIT"          CREATE TABLE ... SELECT
+//! ```
+//! Rows of one table and kind share an event up to `binlog_row_event_max_size`. Only GTID and the last event say where the group stands
+//! (as 11.8 does); the others say 0.
+//!
+//! # Invariants
+//! G1. Memory: [`LOOK_AHEAD`] bytes of rows, one event, one row.
+//! G2. All table maps of a statement come before its first rows event. A statement whose later rows bring a table that was not seen in
+//!     the first [`LOOK_AHEAD`] bytes is cut in two there.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use base::Lsn;
+use event_format::{
+    Annotate, Bitmap, End, Event, GtidEvent, Header, Query, QueryHead, Rows, RowsKind, RowsWriter, Stamp,
+    gtid_flags, gtid_flags_extra, header_flags, rows_flags,
+};
+use log_format::record::{Record, commit_flags, event_options};
+
+use crate::api::{EmitError, EmitOptions, EventSink, GroupHead};
+use crate::changes::{Change, Changes};
+use crate::frames::Frames;
+use crate::image;
+use crate::tables::{TableInfo, Tables};
+use crate::transaction::Chain;
+
+/// Bytes of rows that are looked at before a statement's table maps are written.
+const LOOK_AHEAD: usize = 1 << 20;
+
+/// Values of binlog_row_image.
+const MINIMAL: u8 = 0;
+const NOBLOB: u8 = 1;
+const FULL_NODUP: u8 = 3;
+
+/// A rows event that is being filled.
+struct Open {
+    writer: RowsWriter,
+    table: usize,
+    kind: RowsKind,
+    present: Vec<u8>,
+    present_after: Vec<u8>,
+}
+
+/// Writes the events of one group.
+pub(crate) struct GroupWriter<'a> {
+    head: &'a GroupHead,
+    options: &'a EmitOptions,
+    sink: &'a mut dyn EventSink,
+    /// The event that is being made; empty between two events.
+    out: Vec<u8>,
+    open: Option<Open>,
+    images: [Vec<u8>; 2],
+}
+
+/// A query event of the log: its kind and body as they go out.
+struct Logged {
+    time: u64,
+    kind: u8,
+    flags: u32,
+    body: Vec<u8>,
+}
+
+/// Makes the events of a group.
+pub(crate) fn emit(
+    frames: &mut Frames,
+    tables: &Tables,
+    head: &GroupHead,
+    chain: Chain,
+    options: &EmitOptions,
+    sink: &mut dyn EventSink,
+) -> Result<(), EmitError> {
+    let event = logged_event(frames, chain.last)?;
+    let mut writer =
+        GroupWriter { head, options, sink, out: Vec::new(), open: None, images: Default::default() };
+    let mut changes = Changes::new(frames, tables, chain)?;
+    let mut queue = VecDeque::new();
+    let more = fill(&mut changes, &mut queue)?;
+    let has_rows = !queue.is_empty();
+    writer.gtid(event.is_some(), has_rows)?;
+    if let Some(event) = &event {
+        writer.logged(event, !has_rows)?;
+    }
+    if has_rows {
+        writer.rows(&mut changes, queue, more)?;
+        writer.end(chain, event.is_some())?;
+    }
+    Ok(())
+}
+
+/// The event of a statement about definitions is its transaction's last record.
+fn logged_event(frames: &mut Frames, last: Lsn) -> Result<Option<Logged>, EmitError> {
+    let mut record = Vec::new();
+    frames.record(last, &mut record)?;
+    Ok(match Record::decode(last, &record).map_err(|e| frames.corrupt(last, e))? {
+        Record::Event(e) => {
+            Some(Logged { time: e.time, kind: e.event_type, flags: e.event_flags, body: e.body.to_vec() })
+        }
+        _ => None,
+    })
+}
+
+/// Reads changes of one statement ahead, at least two so that its text has been met. True when the statement goes on behind them. The
+/// first change of the next statement stays last in the queue.
+fn fill(changes: &mut Changes<'_>, queue: &mut VecDeque<Change>) -> Result<More, EmitError> {
+    let mut bytes = 0;
+    while queue.len() < 2 || bytes < LOOK_AHEAD {
+        let Some(change) = changes.next()? else { return Ok(More::Nothing) };
+        bytes += change.bytes();
+        let next_begins = change.starts_statement && !queue.is_empty();
+        queue.push_back(change);
+        if next_begins {
+            return Ok(More::Statement);
+        }
+    }
+    Ok(More::Rows)
+}
+
+/// What follows the changes in the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    /// The last change in the queue begins another statement.
+    Statement,
+    /// The statement may go on.
+    Rows,
+    Nothing,
+}
+
+impl GroupWriter<'_> {
+    fn stamp(&self, end: End) -> Stamp {
+        let flags = if self.head.flags & commit_flags::SKIP_REPLICATION != 0 {
+            header_flags::SKIP_REPLICATION
+        } else {
+            0
+        };
+        Stamp { timestamp: (self.head.time / 1_000_000) as u32, server_id: self.head.gtid.server_id, end, flags }
+    }
+
+    fn write(&mut self, event: &Event<'_>, stamp: Stamp, last: bool) -> Result<(), EmitError> {
+        debug_assert!(self.open.is_none(), "a rows event is open");
+        self.out.clear();
+        event_format::write(&mut self.out, &stamp, event, self.options.checksum);
+        self.sink.event(&self.out, last)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    fn gtid(&mut self, has_event: bool, has_rows: bool) -> Result<(), EmitError> {
+        let head = self.head;
+        let mut flags = 0;
+        let mut set = |on: bool, bit: u8| flags |= if on { bit } else { 0 };
+        set(head.flags & commit_flags::NO_PARALLEL == 0, gtid_flags::ALLOW_PARALLEL);
+        set(head.flags & commit_flags::WAITED != 0, gtid_flags::WAITED);
+        set(has_event, gtid_flags::DDL);
+        set(has_event && !has_rows, gtid_flags::STANDALONE);
+        set(!has_event && head.flags & commit_flags::NOT_TRANSACTIONAL == 0, gtid_flags::TRANSACTIONAL);
+        let event = GtidEvent {
+            seq_no: head.gtid.seq_no,
+            domain_id: head.gtid.domain_id,
+            flags,
+            flags_extra: if head.thread_id != 0 { gtid_flags_extra::THREAD_ID } else { 0 },
+            thread_id: head.thread_id,
+            ..GtidEvent::default()
+        };
+        let stamp = self.stamp(End::At(head.position.offset as u32));
+        self.write(&Event::Gtid(event), stamp, false)
+    }
+
+    fn logged(&mut self, event: &Logged, last: bool) -> Result<(), EmitError> {
+        let end = if last { End::At(self.head.end.offset as u32) } else { End::Unstated };
+        let mut stamp = self.stamp(end);
+        stamp.timestamp = (event.time / 1_000_000) as u32;
+        stamp.flags |= event.flags as u16;
+        self.out.clear();
+        let kind = event_format::EventKind(event.kind);
+        event_format::write_opaque(&mut self.out, &stamp, kind, &event.body, self.options.checksum);
+        self.sink.event(&self.out, last)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// XID, or COMMIT of a group that is not transactional.
+    fn end(&mut self, chain: Chain, after_definition: bool) -> Result<(), EmitError> {
+        let stamp = self.stamp(End::At(self.head.end.offset as u32));
+        if !after_definition && self.head.flags & commit_flags::NOT_TRANSACTIONAL == 0 {
+            return self.write(&Event::Xid(chain.trx.0), stamp, true);
+        }
+        let commit = Query {
+            head: QueryHead { thread_id: self.head.thread_id, ..QueryHead::default() },
+            status: &[],
+            database: &[],
+            sql: Cow::Borrowed(b"COMMIT"),
+            compressed: false,
+        };
+        self.write(&Event::Query(commit), stamp, true)
+    }
+
+    /// All statements, of which the queue holds the beginning of the first.
+    fn rows(
+        &mut self,
+        changes: &mut Changes<'_>,
+        mut queue: VecDeque<Change>,
+        mut more: More,
+    ) -> Result<(), EmitError> {
+        while !queue.is_empty() {
+            let text = queue.front().and_then(|first| changes.take_text(first.statement));
+            if let Some(text) = text.filter(|_| self.options.annotate) {
+                let stamp = self.stamp(End::Unstated);
+                self.write(&Event::Annotate(Annotate { text: &text }), stamp, false)?;
+            }
+            let mut mapped = Vec::new();
+            loop {
+                let own = queue.len() - usize::from(more == More::Statement);
+                self.map_tables(changes, queue.iter().take(own), &mut mapped)?;
+                for change in queue.drain(..own) {
+                    self.row(changes, &change)?;
+                }
+                if more != More::Rows {
+                    break;
+                }
+                more = fill(changes, &mut queue)?;
+            }
+            self.close(true)?;
+            if more == More::Statement {
+                more = fill(changes, &mut queue)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// G2: maps the tables of `ahead` that are not mapped yet; in mid-statement that begins a new one.
+    fn map_tables<'c>(
+        &mut self,
+        changes: &Changes<'_>,
+        ahead: impl Iterator<Item = &'c Change>,
+        mapped: &mut Vec<usize>,
+    ) -> Result<(), EmitError> {
+        let mut wanted = Vec::new();
+        for change in ahead {
+            if !wanted.contains(&change.table) {
+                wanted.push(change.table);
+            }
+        }
+        if wanted.iter().all(|table| mapped.contains(table)) {
+            return Ok(());
+        }
+        if !mapped.is_empty() {
+            self.close(true)?;
+            mapped.clear();
+        }
+        for table in wanted {
+            let used = changes.table(table);
+            let definition = &used.info.definition;
+            let event = used.info.description(self.options.metadata).event(
+                used.id.0,
+                definition.database.as_bytes(),
+                definition.table.as_bytes(),
+            );
+            let stamp = self.stamp(End::Unstated);
+            self.write(&Event::TableMap(event), stamp, false)?;
+            mapped.push(table);
+        }
+        Ok(())
+    }
+
+    /// Adds a row to the open event, or to a new one.
+    fn row(&mut self, changes: &Changes<'_>, change: &Change) -> Result<(), EmitError> {
+        let used = changes.table(change.table);
+        let (present, present_after) = columns(&used.info, used.options & event_options::IMAGE, change)?;
+        let mut images = std::mem::take(&mut self.images);
+        let (first, second) = match change.kind {
+            RowsKind::Write => (&change.after, None),
+            RowsKind::Delete => (&change.before, None),
+            RowsKind::Update => (&change.before, Some(&change.after)),
+        };
+        images.iter_mut().for_each(Vec::clear);
+        project(&used.info, first, &present, &mut images[0])?;
+        if let Some(second) = second {
+            project(&used.info, second, &present_after, &mut images[1])?;
+        }
+        let needed = images[0].len() + images[1].len();
+        let fits = self.open.as_ref().is_some_and(|open| {
+            open.table == change.table
+                && open.kind == change.kind
+                && open.present == present
+                && open.present_after == present_after
+                && open.writer.len(&self.out) - Header::LEN + needed <= self.options.row_event_size_max
+        });
+        if !fits {
+            self.close(false)?;
+            self.begin(used.id.0, &used.info, used.options, change, (present, present_after));
+        }
+        self.out.extend_from_slice(&images[0]);
+        self.out.extend_from_slice(&images[1]);
+        self.images = images;
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        table_id: u64,
+        info: &TableInfo,
+        options: u8,
+        change: &Change,
+        (present, present_after): (Vec<u8>, Vec<u8>),
+    ) {
+        let mut flags = 0;
+        if options & event_options::NO_FOREIGN_KEY_CHECKS != 0 {
+            flags |= rows_flags::NO_FOREIGN_KEY_CHECKS;
+        }
+        if options & event_options::RELAXED_UNIQUE_CHECKS != 0 {
+            flags |= rows_flags::RELAXED_UNIQUE_CHECKS;
+        }
+        let head = Rows {
+            change: change.kind,
+            table_id,
+            flags,
+            extra: None,
+            width: info.width(),
+            present: Bitmap(&present),
+            present_after: (change.kind == RowsKind::Update).then_some(Bitmap(&present_after)),
+            images: Cow::Borrowed(&[]),
+            compressed: false,
+        };
+        self.out.clear();
+        let stamp = self.stamp(End::Unstated);
+        let writer = RowsWriter::begin(&mut self.out, &stamp, &head);
+        self.open =
+            Some(Open { writer, table: change.table, kind: change.kind, present, present_after });
+    }
+
+    /// Sends the open event, if there is one.
+    fn close(&mut self, statement_end: bool) -> Result<(), EmitError> {
+        if let Some(open) = self.open.take() {
+            open.writer.finish(&mut self.out, statement_end, self.options.checksum);
+            self.sink.event(&self.out, false)?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+}
+
+fn project(table: &TableInfo, body: &[u8], present: &[u8], out: &mut Vec<u8>) -> Result<(), EmitError> {
+    if present == table.all {
+        out.extend_from_slice(body);
+        return Ok(());
+    }
+    Ok(image::project(table, body, Bitmap(present), out)?)
+}
+
+/// The columns in a change's images as binlog_row_image wants them: of the first, and of the image after an UPDATE.
+fn columns(table: &TableInfo, image: u8, change: &Change) -> Result<(Vec<u8>, Vec<u8>), EmitError> {
+    let all = || table.all.clone();
+    let is_blob = |i: usize| table.blobs.contains(&i);
+    Ok(match (image, change.kind) {
+        (_, RowsKind::Write) => (all(), Vec::new()),
+        (MINIMAL, RowsKind::Delete) => (table.key.clone(), Vec::new()),
+        (NOBLOB, RowsKind::Delete) => (image::without(table, is_blob), Vec::new()),
+        (_, RowsKind::Delete) => (all(), Vec::new()),
+        (MINIMAL, RowsKind::Update) => (table.key.clone(), image::changed(table, &change.before, &change.after)?),
+        (NOBLOB, RowsKind::Update) => {
+            let changed = image::changed(table, &change.before, &change.after)?;
+            let stays = |i: usize| is_blob(i) && !Bitmap(&changed).get(i);
+            (image::without(table, is_blob), image::without(table, stays))
+        }
+        (FULL_NODUP, RowsKind::Update) => (all(), image::changed(table, &change.before, &change.after)?),
+        (_, RowsKind::Update) => (all(), all()),
+    })
+}

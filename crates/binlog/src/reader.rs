@@ -1,0 +1,488 @@
+//! Readers of event groups: at the log's end by the feed of commits, behind it by scanning the log's frames.
+//!
+//! # Two ways forward
+//! *Hot*: the feed names the next commit record, it is waited for until it is durable, and its records are mostly in memory. *Cold*:
+//! frames are read one after the other, verified, and searched for commit records. A cold reader that has come to what the feed still
+//! holds becomes hot; a hot one that has fallen out of the feed becomes cold. Neither way costs writers anything.
+//!
+//! # Invariants
+//! R1. Groups come in the order of their commit records, each once; only durable ones (L4, L5).
+//! R2. A new file is told before the first group in it, and also when no group follows.
+//! R3. A reader's error is its own: it names the place and ends this reader.
+//! R4. Events of small groups at the log's end are made once for all readers ([`Tail`]).
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::{Corruption, Lsn};
+use event_format::EventKind;
+use log_format::frame::FrameStart;
+use log_format::record::{Commit, Envelope, Record, RecordType};
+
+use crate::api::{EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait};
+use crate::feed::Feed;
+use crate::frames::{Frames, Step, record_len};
+use crate::group;
+use crate::source::{Segment, Source};
+use crate::tables::Tables;
+use crate::transaction::Chain;
+
+/// What all readers of one log share.
+pub(crate) struct Shared {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) tables: Tables,
+    pub(crate) tail: Tail,
+    /// Number of the segment that each open reader is in, by the reader's number.
+    pub(crate) readers: Mutex<hashbrown::HashMap<u64, u64>>,
+    pub(crate) next_reader: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(source: Arc<dyn Source>) -> Arc<Self> {
+        Arc::new(Self {
+            source,
+            tables: Tables::default(),
+            tail: Tail::default(),
+            readers: Mutex::default(),
+            next_reader: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn readers(&self) -> std::sync::MutexGuard<'_, hashbrown::HashMap<u64, u64>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Interrupts a reader's wait from another thread: KILL of a dump.
+#[derive(Clone)]
+pub struct Interrupt {
+    flag: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+impl Interrupt {
+    /// The reader's waits end at once from now on.
+    pub fn interrupt(&self) {
+        self.flag.store(true, Ordering::SeqCst);
+        if let Some(feed) = self.shared.source.feed() {
+            feed.wake_all();
+        }
+    }
+}
+
+/// How the next group is found.
+enum Course {
+    /// The number of the next commit in the feed.
+    Hot(u64),
+    /// The frame that comes next, and how far the records of the one before it have been searched.
+    Cold { next: FrameStart, searched: Option<usize> },
+}
+
+/// The group that `next` has given.
+struct Current {
+    head: GroupHead,
+    chain: Chain,
+    hot: bool,
+}
+
+/// Follows the binary log group by group.
+pub struct GroupReader {
+    shared: Arc<Shared>,
+    number: u64,
+    /// For records of groups, and for the scan: each has its own frame.
+    frames: Frames,
+    scan: Frames,
+    course: Course,
+    /// Commit records below have been passed.
+    passed: Lsn,
+    segment: Segment,
+    current: Option<Current>,
+    interrupted: Arc<AtomicBool>,
+    buffer: Vec<u8>,
+}
+
+impl std::fmt::Debug for GroupReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupReader").field("passed", &self.passed).finish_non_exhaustive()
+    }
+}
+
+impl Drop for GroupReader {
+    fn drop(&mut self) {
+        self.shared.readers().remove(&self.number);
+    }
+}
+
+impl GroupReader {
+    /// `first` is where the binary log begins.
+    pub(crate) fn open(shared: &Arc<Shared>, first: Lsn, start: Start) -> Result<Self, ReadError> {
+        let source = Arc::clone(&shared.source);
+        let segments = source.segments();
+        let mut kept = segments.iter().filter(|s| s.start >= first);
+        let segment = match start {
+            Start::Oldest => kept.next().copied(),
+            Start::At(position) => kept.find(|s| s.number == position.segment).copied(),
+            Start::Newest => segments.last().copied(),
+        };
+        let Some(segment) = segment else {
+            let what = match start {
+                Start::At(position) => position.to_string(),
+                _ => "a file".to_owned(),
+            };
+            return Err(ReadError::Gone { what });
+        };
+        let from = match start {
+            Start::Oldest => segment.start,
+            Start::At(position) => segment.start + position.offset,
+            Start::Newest => source.durable(),
+        };
+        let segment = if start == Start::Newest { source.segment_of(from).unwrap_or(segment) } else { segment };
+        if from > segment.end.max(source.durable()) {
+            return Err(ReadError::Gone { what: segment.position(from).to_string() });
+        }
+        // From here on the files from this one on stay.
+        let number = shared.next_reader.fetch_add(1, Ordering::Relaxed);
+        shared.readers().insert(number, segment.number);
+        let mut reader = Self {
+            shared: Arc::clone(shared),
+            number,
+            frames: Frames::new(Arc::clone(&source)),
+            scan: Frames::new(source),
+            course: Course::Hot(0),
+            passed: from,
+            segment,
+            current: None,
+            interrupted: Arc::new(AtomicBool::new(false)),
+            buffer: Vec::new(),
+        };
+        if !reader.try_hot() {
+            reader.go_cold()?;
+        }
+        Ok(reader)
+    }
+
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt { flag: Arc::clone(&self.interrupted), shared: Arc::clone(&self.shared) }
+    }
+
+    /// Where the reader stands: the end of the last group, or of the head of the file it has come to.
+    pub fn position(&self) -> Position {
+        self.segment.position(self.passed.max(self.segment.start))
+    }
+
+    /// The next group, or the next file.
+    pub fn next(&mut self, wait: Wait) -> Result<Next, ReadError> {
+        if let Some(current) = self.current.take() {
+            self.passed = self.segment.start + current.head.end.offset;
+        }
+        loop {
+            let found = match self.course {
+                Course::Hot(number) => self.next_hot(number, wait)?,
+                Course::Cold { .. } => self.next_cold()?,
+            };
+            match found {
+                Found::Next(next) => return Ok(next),
+                Found::Again => {}
+            }
+        }
+    }
+
+    /// Writes the events of the group that [`Self::next`] has given last.
+    pub fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError> {
+        let Some(current) = &self.current else { return Ok(()) };
+        let (head, chain) = (current.head, current.chain);
+        if current.hot && head.span <= Tail::GROUP_MAX && self.shared.readers().len() > 1 {
+            return self.emit_shared(&head, chain, options, sink);
+        }
+        group::emit(&mut self.frames, &self.shared.tables, &head, chain, options, sink)
+    }
+
+    /// R4: all events, so that they serve readers with and without annotations.
+    fn emit_shared(
+        &mut self,
+        head: &GroupHead,
+        chain: Chain,
+        options: &EmitOptions,
+        sink: &mut dyn EventSink,
+    ) -> Result<(), EmitError> {
+        let options_of_all = EmitOptions { annotate: true, ..*options };
+        let key = (head.position, options_of_all);
+        let events = match self.shared.tail.get(&key) {
+            Some(events) => events,
+            None => {
+                let mut events = Events::default();
+                let shared = &self.shared;
+                group::emit(&mut self.frames, &shared.tables, head, chain, &options_of_all, &mut events)?;
+                let events = Arc::new(events);
+                shared.tail.put(key, Arc::clone(&events));
+                events
+            }
+        };
+        Ok(events.replay(options.annotate, sink)?)
+    }
+
+    fn feed(&self) -> Option<&Feed> {
+        self.shared.source.feed()
+    }
+
+    /// Goes on with the feed, if it still has every group from here on.
+    fn try_hot(&mut self) -> bool {
+        let found = self.feed().and_then(|feed| feed.find(self.passed));
+        if let Some(number) = found {
+            self.course = Course::Hot(number);
+        }
+        found.is_some()
+    }
+
+    fn go_cold(&mut self) -> Result<(), ReadError> {
+        let next = if self.passed <= self.segment.frames() {
+            self.scan.segment_head(&self.segment)?.1
+        } else {
+            // The byte before: at the end of a file that is still in it.
+            self.scan.locate(Lsn(self.passed.0 - 1))?
+        };
+        self.course = Course::Cold { next, searched: None };
+        Ok(())
+    }
+
+    /// Tells of the next file if the reader leaves this one before `lsn`.
+    fn enter_segment_of(&mut self, lsn: Lsn) -> Option<Next> {
+        if lsn < self.segment.end && self.segment.start <= lsn {
+            return None;
+        }
+        let holding = self.shared.source.segment_of(lsn)?;
+        if holding.number == self.segment.number {
+            self.segment = holding;
+            return None;
+        }
+        let next = self.shared.source.segments().into_iter().find(|s| s.number == self.segment.number + 1)?;
+        Some(self.rotate(next))
+    }
+
+    fn rotate(&mut self, next: Segment) -> Next {
+        self.segment = next;
+        self.passed = self.passed.max(next.start);
+        self.shared.readers().insert(self.number, next.number);
+        Next::Rotated { segment: next.number }
+    }
+
+    fn next_hot(&mut self, number: u64, wait: Wait) -> Result<Found, ReadError> {
+        let source = Arc::clone(&self.shared.source);
+        let Some(feed) = source.feed() else { return Ok(Found::Next(Next::Nothing)) };
+        let Some(commit) = feed.get(number) else {
+            if number < feed.pushed() {
+                self.go_cold()?;
+                return Ok(Found::Again);
+            }
+            return self.next_idle(feed, number, wait);
+        };
+        if source.durable() <= commit {
+            if wait == Wait::No {
+                return Ok(Found::Next(Next::Nothing));
+            }
+            source.wait_durable(commit)?;
+        }
+        if let Some(rotated) = self.enter_segment_of(commit) {
+            return Ok(Found::Next(rotated));
+        }
+        let mut record = std::mem::take(&mut self.buffer);
+        let found = self.frames.record(commit, &mut record).and_then(|()| self.group_at(commit, &record, true));
+        self.buffer = record;
+        self.course = Course::Hot(number + 1);
+        match found? {
+            Some(head) => Ok(Found::Next(Next::Group(head))),
+            None => Err(self.frames.corrupt(commit, Corruption::new("", "record", "a commit with a GTID", "another"))),
+        }
+    }
+
+    /// Nothing is in the feed: a new file may have begun; else sleeps.
+    fn next_idle(&mut self, feed: &Feed, number: u64, wait: Wait) -> Result<Found, ReadError> {
+        let source = Arc::clone(&self.shared.source);
+        let durable = source.durable();
+        // The file that follows begins with a durable header, and every group before it has been told.
+        if let Some(here) = source.segment_of(self.segment.start)
+            && here.end <= durable
+            && feed.pushed() <= number
+            && let Some(next) = source.segments().into_iter().find(|s| s.number == here.number + 1)
+            && next.frames() <= durable
+        {
+            return Ok(Found::Next(self.rotate(next)));
+        }
+        let Wait::For(time) = wait else { return Ok(Found::Next(Next::Nothing)) };
+        let interrupted = Arc::clone(&self.interrupted);
+        if time.is_zero() || interrupted.load(Ordering::SeqCst) {
+            return Ok(Found::Next(Next::Nothing));
+        }
+        let segment = self.segment.number;
+        let changed = || {
+            interrupted.load(Ordering::SeqCst)
+                || source.segments().last().is_some_and(|last| last.number > segment + 1)
+        };
+        source.sleep(number, &changed, time);
+        if feed.pushed() > number { Ok(Found::Again) } else { Ok(Found::Next(Next::Nothing)) }
+    }
+
+    fn next_cold(&mut self) -> Result<Found, ReadError> {
+        let Course::Cold { next, searched } = self.course else { return Ok(Found::Again) };
+        if let Some(at) = searched {
+            return self.search(next, at);
+        }
+        if next.lsn >= self.passed && self.catches_up(next.lsn) {
+            return Ok(Found::Again);
+        }
+        match self.scan.step(next)? {
+            Step::Frame => {
+                self.course = Course::Cold { next: self.scan.next_start(), searched: Some(0) };
+                Ok(Found::Again)
+            }
+            Step::Segment(segment, first) => {
+                self.course = Course::Cold { next: first, searched: None };
+                Ok(Found::Next(self.rotate(segment)))
+            }
+            Step::End => {
+                if self.feed().is_some() {
+                    self.passed = self.passed.max(next.lsn);
+                    if self.try_hot() {
+                        return Ok(Found::Again);
+                    }
+                }
+                Ok(Found::Next(Next::Nothing))
+            }
+        }
+    }
+
+    /// Everything below `lsn` has been searched: the feed may take over.
+    fn catches_up(&mut self, lsn: Lsn) -> bool {
+        let Some(number) = self.feed().and_then(|feed| feed.find(lsn)) else { return false };
+        self.passed = lsn;
+        self.course = Course::Hot(number);
+        true
+    }
+
+    /// Looks for the next commit record in the frame that was read last, from offset `at` of its payload.
+    fn search(&mut self, next: FrameStart, mut at: usize) -> Result<Found, ReadError> {
+        loop {
+            let (start, payload) = self.scan.payload();
+            let lsn = start + at as u64;
+            let Some(rest) = payload.get(at..).filter(|rest| !rest.is_empty()) else {
+                self.course = Course::Cold { next, searched: None };
+                return Ok(Found::Again);
+            };
+            let envelope = record_len(rest).and_then(|len| Envelope::decode(lsn, &rest[..len]));
+            let envelope = envelope.map_err(|e| self.scan.corrupt(lsn, e))?;
+            at += envelope.size;
+            if envelope.record_type != RecordType::Commit || lsn < self.passed {
+                continue;
+            }
+            let mut record = std::mem::take(&mut self.buffer);
+            record.clear();
+            record.extend_from_slice(&rest[..envelope.size]);
+            let found = self.group_at(lsn, &record, false);
+            self.buffer = record;
+            if let Some(head) = found? {
+                self.course = Course::Cold { next, searched: Some(at) };
+                return Ok(Found::Next(Next::Group(head)));
+            }
+        }
+    }
+
+    /// The head of the group whose commit record this is, if it is one.
+    fn group_at(&mut self, lsn: Lsn, record: &[u8], hot: bool) -> Result<Option<GroupHead>, ReadError> {
+        let commit = match Record::decode(lsn, record) {
+            Ok(Record::Commit(commit)) => commit,
+            Ok(_) => return Ok(None),
+            Err(e) => return Err(self.frames.corrupt(lsn, e)),
+        };
+        let Commit { trx, first, last, extents, time, flags, gtid: Some(gtid), thread_id } = commit else {
+            return Ok(None);
+        };
+        let end = lsn + record.len() as u64;
+        let head = GroupHead {
+            gtid,
+            flags,
+            time,
+            thread_id,
+            position: self.segment.position(lsn),
+            end: self.segment.position(end),
+            span: end.0 - first.0.min(end.0),
+        };
+        self.current = Some(Current { head, chain: Chain { trx, last, extents }, hot });
+        Ok(Some(head))
+    }
+}
+
+/// One step of `next`.
+enum Found {
+    Next(Next),
+    Again,
+}
+
+/// A group's events, ready to be sent.
+#[derive(Default)]
+pub(crate) struct Events {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl EventSink for Events {
+    fn event(&mut self, bytes: &[u8], _: bool) -> Result<(), SinkClosed> {
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+}
+
+impl Events {
+    fn replay(&self, annotate: bool, sink: &mut dyn EventSink) -> Result<(), SinkClosed> {
+        let mut from = 0;
+        for (i, end) in self.ends.iter().enumerate() {
+            let event = &self.bytes[from..*end];
+            from = *end;
+            if annotate || event.get(4) != Some(&EventKind::ANNOTATE.0) {
+                sink.event(event, i + 1 == self.ends.len())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+type TailKey = (Position, EmitOptions);
+
+/// Events of the newest small groups, shared by readers at the log's end.
+#[derive(Default)]
+pub(crate) struct Tail(Mutex<TailGroups>);
+
+#[derive(Default)]
+struct TailGroups {
+    groups: VecDeque<(TailKey, Arc<Events>)>,
+    bytes: usize,
+}
+
+impl Tail {
+    /// Larger groups are made by each reader itself.
+    const GROUP_MAX: u64 = 256 << 10;
+    const BYTES_MAX: usize = 4 << 20;
+
+    fn groups(&self) -> std::sync::MutexGuard<'_, TailGroups> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, key: &TailKey) -> Option<Arc<Events>> {
+        self.groups().groups.iter().rev().find(|(have, _)| have == key).map(|(_, events)| Arc::clone(events))
+    }
+
+    fn put(&self, key: TailKey, events: Arc<Events>) {
+        let mut all = self.groups();
+        if all.groups.iter().rev().any(|(have, _)| *have == key) {
+            return;
+        }
+        all.bytes += events.bytes.len();
+        all.groups.push_back((key, events));
+        while all.bytes > Self::BYTES_MAX {
+            let Some((_, oldest)) = all.groups.pop_front() else { break };
+            all.bytes -= oldest.bytes.len();
+        }
+    }
+}
+
