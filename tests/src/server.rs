@@ -22,14 +22,26 @@ fn program() -> PathBuf {
     if let Some(path) = std::env::var_os("MORSED") {
         return path.into();
     }
+    newest_build("morsed")
+}
+
+/// Path of one of the tools beside the server's program.
+pub fn tool(name: &str) -> PathBuf {
+    match std::env::var_os("MORSED") {
+        Some(server) => Path::new(&server).with_file_name(name),
+        None => newest_build(name),
+    }
+}
+
+fn newest_build(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let built = |profile: &str| {
-        let path = target.join(profile).join("morsed");
+        let path = target.join(profile).join(name);
         let time = path.metadata().and_then(|m| m.modified()).ok()?;
         Some((time, path))
     };
     let newest = [built("release"), built("debug")].into_iter().flatten().max();
-    newest.expect("build the server first: cargo build --release --package morsed").1
+    newest.unwrap_or_else(|| panic!("build it first: cargo build --release --package {name}")).1
 }
 
 fn free_port() -> u16 {

@@ -4,7 +4,8 @@ use crate::run::{Outcome, has, run};
 use std::process::Command;
 
 /// Program that must be on the PATH, and the Debian package that brings it.
-const PROGRAMS: &[(&str, &str)] = &[("mariadb", "mariadb-client"), ("sysbench", "sysbench")];
+const PROGRAMS: &[(&str, &str)] =
+    &[("mariadb", "mariadb-client"), ("mariadbd", "mariadb-server"), ("sysbench", "sysbench")];
 
 /// Installs the missing ones of [`PROGRAMS`]; asks apt only when something is missing.
 pub(crate) fn packages() -> Outcome {

@@ -274,13 +274,14 @@ fn set(
             remote.to_last_log |= on;
         }
         "stop-never-slave-server-id" => remote.server_id = number(name, value)?,
+        "ssl" if on => return Err("TLS is not built into this program".into()),
+        "ssl" => {}
         // Accepted, and nothing to do here.
         "no-defaults"
         | "force-if-open"
         | "force-read"
         | "open-files-limit"
         | "protocol"
-        | "ssl"
         | "binlog-row-event-max-size"
         | "verify-binlog-checksum" => {}
         _ => return select(request, name, value),

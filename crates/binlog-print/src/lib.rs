@@ -13,6 +13,7 @@
 
 pub mod arguments;
 mod base64;
+mod flashback;
 mod float;
 mod hexdump;
 mod names;

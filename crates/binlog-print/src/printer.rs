@@ -20,6 +20,7 @@ use event_format::{
 };
 use jiff::Timestamp;
 
+use crate::flashback::Flashback;
 use crate::query::DELIMITER;
 use crate::rows::{Statement, Table};
 use crate::session::Session;
@@ -70,6 +71,7 @@ pub struct Printer {
     pub(crate) annotate: Option<(Header, Vec<u8>, Vec<u8>)>,
     /// Files that blocks of LOAD DATA were written to, by their number in the log.
     pub(crate) load_files: HashMap<u32, String>,
+    pub(crate) flashback: Flashback,
     /// Where the event stands that is being printed.
     at: u64,
 }
@@ -85,6 +87,7 @@ impl Printer {
             statement: Statement::default(),
             annotate: None,
             load_files: HashMap::new(),
+            flashback: Flashback::default(),
             at: 0,
         }
     }
@@ -146,8 +149,11 @@ impl Printer {
         out.write_all(b"DELIMITER /*!*/;\n")
     }
 
-    pub fn end_file(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(b"DELIMITER ;\n")
+    pub fn end_file(&mut self, out: &mut dyn Write) -> Result<(), PrintError> {
+        if self.options.flashback {
+            self.print_turned(out)?;
+        }
+        Ok(out.write_all(b"DELIMITER ;\n")?)
     }
 
     /// Reads one event that stands at `at` and prints what of it is selected. `false`: nothing behind it is selected either.
@@ -163,6 +169,10 @@ impl Printer {
             return Ok(true);
         }
         self.at = at;
+        if self.options.flashback && !matches!(event, Event::FormatDescription(_)) {
+            self.turn_around(&header, bytes, &event)?;
+            return Ok(true);
+        }
         let mut text = Vec::new();
         if !self.options.short_form && self.options.print_row_event_positions {
             writeln!(text, "# at {at}")?;
@@ -267,7 +277,7 @@ impl Printer {
     }
 
     /// The header's line with the rest of it; nothing in short form.
-    fn line(&self, header: &Header, bytes: &[u8], rest: fmt::Arguments<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn line(&self, header: &Header, bytes: &[u8], rest: fmt::Arguments<'_>, out: &mut Vec<u8>) {
         if !self.options.short_form {
             self.header(header, bytes, out);
             drop(out.write_fmt(rest));

@@ -28,7 +28,7 @@ pub(crate) struct Table {
 #[derive(Debug, Default)]
 pub(crate) struct Statement {
     /// TABLE_MAPs that may still be followed by rows, as base64.
-    maps: Vec<u8>,
+    pub(crate) maps: Vec<u8>,
     /// Header lines.
     head: Vec<u8>,
     /// BINLOG's text.

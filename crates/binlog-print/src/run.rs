@@ -1,11 +1,13 @@
 //! A command line carried out.
 
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::path::Path;
 
-use crate::arguments::{Request, Task};
-use crate::source::{self, Source, SourceError};
-use crate::{Position, PrintError, Printer};
+use event_format::{EventKind, Header, MAGIC};
+
+use crate::arguments::{Remote, Request, Task};
+use crate::source::{self, FileSource, RemoteSource, Source};
+use crate::{Position, Printer};
 
 /// Why nothing more was done; the text is for the user.
 #[derive(Debug)]
@@ -22,9 +24,48 @@ pub fn run(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Resul
     match request.task {
         Task::Help => Ok(writeln!(out, "{}", crate::arguments::USAGE)?),
         Task::Version => Ok(writeln!(out, "morse-binlog Ver {}", env!("CARGO_PKG_VERSION"))?),
-        Task::Print => print(request, out, warn),
         Task::Verify | Task::Convert => Err(Failure("--verify and --convert: not built".into())),
+        Task::Print => match (&request.remote, &request.result_file) {
+            (Some(remote), _) if remote.raw => raw(&request, remote),
+            (_, Some(path)) => {
+                let mut file = std::io::BufWriter::new(env::host::create(Path::new(path))?);
+                print(request, &mut file, warn)?;
+                Ok(file.flush()?)
+            }
+            (_, None) => print(request, out, warn),
+        },
     }
+}
+
+/// Either place that events come from.
+enum AnySource<R> {
+    File(FileSource<R>),
+    Remote(Box<RemoteSource>),
+}
+
+impl<R: Read + Seek> Source for AnySource<R> {
+    fn next(&mut self, event: &mut Vec<u8>) -> Result<Option<u64>, source::SourceError> {
+        match self {
+            Self::File(file) => file.next(event),
+            Self::Remote(remote) => remote.next(event),
+        }
+    }
+}
+
+/// Opens the `i`th file of the request; a start is one of the first.
+fn open(request: &Request, i: usize) -> Result<AnySource<impl Read + Seek + use<>>, Failure> {
+    let file = &request.files[i];
+    let start = request.start.as_ref().filter(|_| i == 0);
+    let failed = |e| Failure(format!("ERROR: Could not read '{file}': {e}"));
+    if let Some(remote) = &request.remote {
+        let source = RemoteSource::open(remote, file, start).map_err(failed)?;
+        return Ok(AnySource::Remote(Box::new(source)));
+    }
+    let offset = match start {
+        Some(Position::Offset(offset)) => Some(*offset),
+        _ => None,
+    };
+    source::open(Path::new(file), offset).map(AnySource::File).map_err(failed)
 }
 
 fn print(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<(), Failure> {
@@ -36,24 +77,18 @@ fn print(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<
              start {start}."
         )));
     }
-    if request.remote.is_some() || request.options.flashback {
-        return Err(Failure("--read-from-remote-server and --flashback: not built".into()));
-    }
-    let mut printer = Printer::new(request.options, request.selection);
+    let mut printer = Printer::new(request.options.clone(), request.selection.clone());
     printer.prologue(out)?;
-    let last = request.files.len().saturating_sub(1);
-    for (i, file) in request.files.iter().enumerate() {
-        let start = match request.start {
-            Some(Position::Offset(offset)) if i == 0 => Some(offset),
-            _ => None,
-        };
-        let mut source = source::open(Path::new(file), start)
-            .map_err(|e| Failure(format!("ERROR: Could not read '{file}': {e}")))?;
-        printer.begin_file(out, i == last)?;
-        let goes_on =
-            one(&mut printer, &mut source, out).map_err(|e| Failure(format!("ERROR: {file}: {}", e.0)))?;
-        printer.end_file(out)?;
-        if !goes_on {
+    let mut order: Vec<usize> = (0..request.files.len()).collect();
+    if request.options.flashback {
+        order.reverse();
+    }
+    for i in order {
+        printer.begin_file(out, i + 1 == request.files.len())?;
+        let goes_on = one(&request, i, &mut printer, out)?;
+        let file = &request.files[i];
+        printer.end_file(out).map_err(|e| Failure(format!("ERROR: {file}: {e}")))?;
+        if !goes_on && !request.options.flashback {
             break;
         }
     }
@@ -62,24 +97,58 @@ fn print(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<
     }
     printer.epilogue(out)?;
     match printer.selection().not_passed().first() {
-        Some(gtid) if request.gtid_strict_mode => {
+        Some(gtid) if request.gtid_strict_mode && request.remote.is_none() => {
             Err(Failure(format!("ERROR: Binary logs never reached expected GTID state of {gtid}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Prints what a source gives; false: what follows is not selected.
-fn one(printer: &mut Printer, source: &mut dyn Source, out: &mut dyn Write) -> Result<bool, Failure> {
+/// Prints one file; false: what follows is not selected.
+fn one(request: &Request, i: usize, printer: &mut Printer, out: &mut dyn Write) -> Result<bool, Failure> {
+    let failed = |e: String| Failure(format!("ERROR: {}: {e}", request.files[i]));
+    let mut source = open(request, i)?;
+    let live = request.remote.as_ref().is_some_and(|remote| remote.stop_never);
     let mut event = Vec::new();
-    while let Some(at) = source.next(&mut event).map_err(|e: SourceError| Failure(e.to_string()))? {
-        let goes_on = printer.event(at, &event, out).map_err(|e| match e {
-            PrintError::Corrupt(corruption) => Failure(format!("at {at}: {corruption}")),
-            PrintError::Output(error) => Failure(error.to_string()),
-        })?;
+    while let Some(at) = source.next(&mut event).map_err(|e| failed(e.to_string()))? {
+        let goes_on = printer.event(at, &event, out).map_err(|e| failed(format!("at {at}: {e}")))?;
         if !goes_on {
             return Ok(false);
         }
+        if live {
+            out.flush()?;
+        }
     }
     Ok(true)
+}
+
+/// Writes the server's files as they are: each under its own name behind the prefix.
+fn raw(request: &Request, remote: &Remote) -> Result<(), Failure> {
+    let prefix = request.result_file.clone().unwrap_or_default();
+    for (i, asked) in request.files.iter().enumerate() {
+        let start = request.start.as_ref().filter(|_| i == 0);
+        let failed = |e: &dyn std::fmt::Display| Failure(format!("ERROR: '{asked}': {e}"));
+        let mut source = RemoteSource::open(remote, asked, start).map_err(|e| failed(&e))?;
+        let (mut event, mut open_name, mut file) = (Vec::new(), Vec::new(), None);
+        while source.next(&mut event).map_err(|e| failed(&e))?.is_some() {
+            let begins = Header::read(&event).is_ok_and(|h| h.kind == EventKind::FORMAT_DESCRIPTION);
+            if file.is_none() || begins && open_name != source.file() {
+                open_name = source.file().to_vec();
+                let path = format!("{prefix}{}", String::from_utf8_lossy(&open_name));
+                let mut new = std::io::BufWriter::new(env::host::create(Path::new(&path))?);
+                new.write_all(&MAGIC)?;
+                file = Some(new);
+            }
+            if let Some(file) = &mut file {
+                file.write_all(&event)?;
+                if remote.stop_never {
+                    file.flush()?;
+                }
+            }
+        }
+        if let Some(mut file) = file {
+            file.flush()?;
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Where events come from: whole events with the places they stand at.
 
 mod file;
+mod remote;
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -9,6 +10,7 @@ use std::path::Path;
 use base::Corruption;
 
 pub use file::{FileSource, open};
+pub use remote::RemoteSource;
 
 /// Events in order.
 pub trait Source {
