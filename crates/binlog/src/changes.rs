@@ -72,7 +72,11 @@ pub(crate) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    pub(crate) fn new(frames: &'a mut Frames, definitions: &'a Tables, chain: Chain) -> Result<Self, ReadError> {
+    pub(crate) fn new(
+        frames: &'a mut Frames,
+        definitions: &'a Tables,
+        chain: Chain,
+    ) -> Result<Self, ReadError> {
         let records = Records::new(frames, chain)?;
         Ok(Self {
             frames,
@@ -117,7 +121,8 @@ impl<'a> Changes<'a> {
             match found? {
                 None => {}
                 Some(None) if deleted.is_some() => {
-                    let missing = Corruption::new("event group", "record", "the second half of an UPDATE", "none");
+                    let missing =
+                        Corruption::new("event group", "record", "the second half of an UPDATE", "none");
                     return Err(missing.into());
                 }
                 Some(change) => return Ok(change),
@@ -197,15 +202,17 @@ impl<'a> Changes<'a> {
     fn announce(&mut self, id: TableId, announce: Announce) -> Result<(), ReadError> {
         let lsn = announce.definition;
         let frames = &mut *self.frames;
-        let info = self.definitions.get(lsn, || {
-            let mut bytes = Vec::new();
-            frames.record(lsn, &mut bytes)?;
-            match Record::decode(lsn, &bytes) {
-                Ok(Record::TableDef(def)) if def.table == id => Ok(def.definition.to_vec()),
-                Ok(_) => Err(frames.corrupt(lsn, Corruption::new("", "record", "the table's definition", "another"))),
-                Err(e) => Err(frames.corrupt(lsn, e)),
-            }
-        })?;
+        let info =
+            self.definitions.get(lsn, || {
+                let mut bytes = Vec::new();
+                frames.record(lsn, &mut bytes)?;
+                match Record::decode(lsn, &bytes) {
+                    Ok(Record::TableDef(def)) if def.table == id => Ok(def.definition.to_vec()),
+                    Ok(_) => Err(frames
+                        .corrupt(lsn, Corruption::new("", "record", "the table's definition", "another"))),
+                    Err(e) => Err(frames.corrupt(lsn, e)),
+                }
+            })?;
         self.tables.push(UsedTable { id, options: announce.options, info });
         Ok(())
     }
@@ -225,11 +232,20 @@ impl<'a> Changes<'a> {
 
     fn inserted(&mut self, r: &RowInsert<'_>, table: usize) -> Result<Change, ReadError> {
         let has_long = match r.part.op {
-            PageOp::InsertRow { flags, .. } | PageOp::ReplaceRow { flags, .. } => flags & record_flags::OVERFLOW != 0,
+            PageOp::InsertRow { flags, .. } | PageOp::ReplaceRow { flags, .. } => {
+                flags & record_flags::OVERFLOW != 0
+            }
             _ => false,
         };
         let after = self.image(table, Body { bytes: r.body(), has_long }, false)?;
-        Ok(Change { table, kind: RowsKind::Write, starts_statement: false, statement: 0, before: Vec::new(), after })
+        Ok(Change {
+            table,
+            kind: RowsKind::Write,
+            starts_statement: false,
+            statement: 0,
+            before: Vec::new(),
+            after,
+        })
     }
 
     fn updated(&mut self, r: &RowUpdate<'_>, table: usize) -> Result<Change, ReadError> {
@@ -242,7 +258,8 @@ impl<'a> Changes<'a> {
             return Err(Corruption::new("", "splices", "those of the row before", "others").into());
         }
         let had_long = r.flags & row_flags::OVERFLOW_BEFORE != 0;
-        let has_long = matches!(r.part.op, PageOp::UpdateRow { flags, .. } if flags & record_flags::OVERFLOW != 0);
+        let has_long =
+            matches!(r.part.op, PageOp::UpdateRow { flags, .. } if flags & record_flags::OVERFLOW != 0);
         let before = self.image(table, Body { bytes: old, has_long: had_long }, true)?;
         // A value that stays is the one before; one that is new stands in this transaction.
         let kept = if had_long { chains(&self.tables[table].info, old)? } else { Vec::new() };
@@ -265,7 +282,14 @@ impl<'a> Changes<'a> {
         };
         let had_long = r.flags & row_flags::OVERFLOW_BEFORE != 0;
         let before = self.image(table, Body { bytes: old, has_long: had_long }, true)?;
-        Ok(Change { table, kind: RowsKind::Delete, starts_statement: false, statement: 0, before, after: Vec::new() })
+        Ok(Change {
+            table,
+            kind: RowsKind::Delete,
+            starts_statement: false,
+            statement: 0,
+            before,
+            after: Vec::new(),
+        })
     }
 
     /// The image of all columns. A long value is one of those that were logged before the change, or stands in overflow records; one
@@ -321,10 +345,14 @@ fn overflow(frames: &mut Frames, value: Long) -> Result<Vec<u8>, ReadError> {
         frames.record(at, &mut record)?;
         let decoded = Record::decode(at, &record).map_err(|e| frames.corrupt(at, e))?;
         let Record::Overflow(chunk) = decoded else {
-            return Err(frames.corrupt(at, Corruption::new("", "record", "a piece of a long value", "another")));
+            return Err(
+                frames.corrupt(at, Corruption::new("", "record", "a piece of a long value", "another"))
+            );
         };
         let PageOp::FormatOverflow { next_lsn, bytes, .. } = chunk.parts[1].op else {
-            return Err(frames.corrupt(at, Corruption::new("", "page operation", "FormatOverflow", "another")));
+            return Err(
+                frames.corrupt(at, Corruption::new("", "page operation", "FormatOverflow", "another"))
+            );
         };
         out.extend_from_slice(bytes);
         at = next_lsn;

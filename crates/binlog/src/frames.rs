@@ -122,7 +122,9 @@ impl Frames {
             match self.step(at)? {
                 Step::Frame if lsn < self.held.end => {
                     if lsn < self.held.start + HEADER {
-                        return Err(self.corrupt(lsn, Corruption::new("", "record", "a record", "a frame header")));
+                        return Err(
+                            self.corrupt(lsn, Corruption::new("", "record", "a record", "a frame header"))
+                        );
                     }
                     return Ok(());
                 }
@@ -162,8 +164,7 @@ impl Frames {
         payload.clear();
         self.copy(at.lsn + HEADER, len, &mut payload).map_err(|e| self.named(&segment, at.lsn, e))?;
         header.verify(at, &payload).map_err(|e| within(&segment, at.lsn, e))?;
-        self.held =
-            Held { start: at.lsn, end: header.end_lsn(), chained_crc: header.chained_crc, payload };
+        self.held = Held { start: at.lsn, end: header.end_lsn(), chained_crc: header.chained_crc, payload };
         Ok(Step::Frame)
     }
 
@@ -186,7 +187,10 @@ impl Frames {
     }
 
     /// A segment's header, and its first frame.
-    pub(crate) fn segment_head(&mut self, segment: &Segment) -> Result<(SegmentHeader, FrameStart), ReadError> {
+    pub(crate) fn segment_head(
+        &mut self,
+        segment: &Segment,
+    ) -> Result<(SegmentHeader, FrameStart), ReadError> {
         let mut bytes = [0; SEGMENT_HEADER_SIZE];
         let have = self.source.read(segment.start, &mut bytes)?;
         if have < SEGMENT_HEADER_SIZE {
@@ -196,11 +200,7 @@ impl Frames {
         Ok((header, FrameStart { lsn: segment.frames(), previous_crc: header_crc(&bytes) }))
     }
 
-    fn header(
-        &mut self,
-        segment: &Segment,
-        lsn: Lsn,
-    ) -> Result<Result<FrameHeader, Corruption>, ReadError> {
+    fn header(&mut self, segment: &Segment, lsn: Lsn) -> Result<Result<FrameHeader, Corruption>, ReadError> {
         let mut bytes = Vec::with_capacity(FRAME_HEADER_SIZE);
         self.copy(lsn, FRAME_HEADER_SIZE, &mut bytes).map_err(|e| self.named(segment, lsn, e))?;
         let head: [u8; FRAME_HEADER_SIZE] = bytes.try_into().expect("a header was asked for");
@@ -226,7 +226,12 @@ impl Frames {
             self.window.truncate(*have.as_ref().unwrap_or(&0));
             self.window_at = at;
             if have? == 0 {
-                return Err(ReadError::Corrupt(Corruption::new("", "frame", format_args!("{len} bytes"), "the end")));
+                return Err(ReadError::Corrupt(Corruption::new(
+                    "",
+                    "frame",
+                    format_args!("{len} bytes"),
+                    "the end",
+                )));
             }
             // What is not durable now will be read again then: it may not be complete.
             let durable = self.source.durable().0.saturating_sub(at.0) as usize;

@@ -139,7 +139,12 @@ impl GroupWriter<'_> {
         } else {
             0
         };
-        Stamp { timestamp: (self.head.time / 1_000_000) as u32, server_id: self.head.gtid.server_id, end, flags }
+        Stamp {
+            timestamp: (self.head.time / 1_000_000) as u32,
+            server_id: self.head.gtid.server_id,
+            end,
+            flags,
+        }
     }
 
     fn write(&mut self, event: &Event<'_>, stamp: Stamp, last: bool) -> Result<(), EmitError> {
@@ -331,8 +336,7 @@ impl GroupWriter<'_> {
         self.out.clear();
         let stamp = self.stamp(End::Unstated);
         let writer = RowsWriter::begin(&mut self.out, &stamp, &head);
-        self.open =
-            Some(Open { writer, table: change.table, kind: change.kind, present, present_after });
+        self.open = Some(Open { writer, table: change.table, kind: change.kind, present, present_after });
     }
 
     /// Sends the open event, if there is one.
@@ -363,7 +367,9 @@ fn columns(table: &TableInfo, image: u8, change: &Change) -> Result<(Vec<u8>, Ve
         (MINIMAL, RowsKind::Delete) => (table.key.clone(), Vec::new()),
         (NOBLOB, RowsKind::Delete) => (image::without(table, is_blob), Vec::new()),
         (_, RowsKind::Delete) => (all(), Vec::new()),
-        (MINIMAL, RowsKind::Update) => (table.key.clone(), image::changed(table, &change.before, &change.after)?),
+        (MINIMAL, RowsKind::Update) => {
+            (table.key.clone(), image::changed(table, &change.before, &change.after)?)
+        }
         (NOBLOB, RowsKind::Update) => {
             let changed = image::changed(table, &change.before, &change.after)?;
             let stays = |i: usize| is_blob(i) && !Bitmap(&changed).get(i);

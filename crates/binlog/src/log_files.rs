@@ -205,7 +205,8 @@ impl Binlog {
         loop {
             match reader.next(crate::api::Wait::No)? {
                 crate::api::Next::Group(head) => {
-                    let at = self.shared.source.segments().into_iter().find(|s| s.number == head.position.segment);
+                    let at =
+                        self.shared.source.segments().into_iter().find(|s| s.number == head.position.segment);
                     if at.is_none_or(|s| s.start + head.position.offset >= end) {
                         return Ok(state);
                     }
@@ -224,11 +225,7 @@ impl Binlog {
         self.lookup_below(Lsn::MAX, covers)
     }
 
-    fn lookup_below(
-        &self,
-        end: Lsn,
-        covers: &dyn Fn(&[Gtid]) -> bool,
-    ) -> Result<Option<Lookup>, ReadError> {
+    fn lookup_below(&self, end: Lsn, covers: &dyn Fn(&[Gtid]) -> bool) -> Result<Option<Lookup>, ReadError> {
         let segments: Vec<Segment> = self.segments().into_iter().filter(|s| s.start < end).collect();
         let mut frames = Frames::new(Arc::clone(&self.shared.source));
         for (i, segment) in segments.iter().enumerate().rev() {

@@ -20,7 +20,9 @@ use event_format::EventKind;
 use log_format::frame::FrameStart;
 use log_format::record::{Commit, Envelope, Record, RecordType};
 
-use crate::api::{EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait};
+use crate::api::{
+    EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait,
+};
 use crate::feed::Feed;
 use crate::frames::{Frames, Step, record_len};
 use crate::group;
@@ -137,7 +139,8 @@ impl GroupReader {
             Start::At(position) => segment.start + position.offset,
             Start::Newest => source.durable(),
         };
-        let segment = if start == Start::Newest { source.segment_of(from).unwrap_or(segment) } else { segment };
+        let segment =
+            if start == Start::Newest { source.segment_of(from).unwrap_or(segment) } else { segment };
         if from > segment.end.max(source.durable()) {
             return Err(ReadError::Gone { what: segment.position(from).to_string() });
         }
@@ -287,12 +290,15 @@ impl GroupReader {
             return Ok(Found::Next(rotated));
         }
         let mut record = std::mem::take(&mut self.buffer);
-        let found = self.frames.record(commit, &mut record).and_then(|()| self.group_at(commit, &record, true));
+        let found =
+            self.frames.record(commit, &mut record).and_then(|()| self.group_at(commit, &record, true));
         self.buffer = record;
         self.course = Course::Hot(number + 1);
         match found? {
             Some(head) => Ok(Found::Next(Next::Group(head))),
-            None => Err(self.frames.corrupt(commit, Corruption::new("", "record", "a commit with a GTID", "another"))),
+            None => Err(self
+                .frames
+                .corrupt(commit, Corruption::new("", "record", "a commit with a GTID", "another"))),
         }
     }
 
@@ -485,4 +491,3 @@ impl Tail {
         }
     }
 }
-

@@ -63,7 +63,12 @@ pub(crate) struct Live {
 
 impl Source for Live {
     fn segments(&self) -> Vec<Segment> {
-        let one = |s: log::SegmentInfo| Segment { number: s.number, start: s.start, end: s.end, created: s.created };
+        let one = |s: log::SegmentInfo| Segment {
+            number: s.number,
+            start: s.start,
+            end: s.end,
+            created: s.created,
+        };
         self.log.segments().into_iter().map(one).collect()
     }
     fn segment_of(&self, lsn: Lsn) -> Option<Segment> {

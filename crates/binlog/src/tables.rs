@@ -64,7 +64,8 @@ impl TableInfo {
                 .zip(&self.types)
                 .map(|(c, ty)| MapColumn { ty, nullable: c.nullable, name: c.name.as_bytes() })
                 .collect();
-            let key = |(column, prefix): &(u32, u32)| Key { column: *column as usize, prefix: u64::from(*prefix) };
+            let key =
+                |(column, prefix): &(u32, u32)| Key { column: *column as usize, prefix: u64::from(*prefix) };
             let keys: Vec<Key> = self.definition.primary_key.iter().map(key).collect();
             TableDescription::new(&columns, &keys, level)
         })
@@ -103,7 +104,12 @@ fn column_type(c: &DefinedColumn) -> Result<ColumnType, Corruption> {
             }
         },
         other => {
-            return Err(Corruption::new(format_args!("column {}", c.name), "type code", "a known one", other));
+            return Err(Corruption::new(
+                format_args!("column {}", c.name),
+                "type code",
+                "a known one",
+                other,
+            ));
         }
     })
 }
@@ -145,7 +151,8 @@ mod tests {
 
     #[test]
     fn every_column_type_survives_its_table_map() {
-        let members: Arc<[Box<[u8]>]> = vec![b"x".to_vec().into_boxed_slice(), b"y".to_vec().into_boxed_slice()].into();
+        let members: Arc<[Box<[u8]>]> =
+            vec![b"x".to_vec().into_boxed_slice(), b"y".to_vec().into_boxed_slice()].into();
         let text = Collation::UTF8MB4_UCA1400_AI_CI;
         let mut types = vec![
             ColumnType::Float { unsigned: true },
@@ -164,8 +171,12 @@ mod tests {
         }));
         types.extend((1..=64).map(|bits| ColumnType::Bit { bits }));
         types.extend((0..=1020).map(|max_bytes| ColumnType::Char { max_bytes, collation: text }));
-        types.extend([0, 255, 256, 65_532].map(|max_bytes| ColumnType::VarChar { max_bytes, collation: text }));
-        types.extend((1..=4).map(|length_bytes| ColumnType::Blob { length_bytes, collation: Collation::BINARY }));
+        types.extend(
+            [0, 255, 256, 65_532].map(|max_bytes| ColumnType::VarChar { max_bytes, collation: text }),
+        );
+        types.extend(
+            (1..=4).map(|length_bytes| ColumnType::Blob { length_bytes, collation: Collation::BINARY }),
+        );
         for ty in types {
             let mut metadata = Vec::new();
             ty.binlog_metadata(&mut metadata);

@@ -56,13 +56,22 @@ impl Records {
         frames.unverified(at, buffer)?;
         match Record::decode(at, buffer) {
             Ok(Record::Extents(extents)) if extents.trx == self.trx => Ok(extents),
-            Ok(_) => Err(frames.corrupt(at, Corruption::new("", "record", "Extents of the transaction", "another"))),
+            Ok(_) => {
+                Err(frames
+                    .corrupt(at, Corruption::new("", "record", "Extents of the transaction", "another")))
+            }
             Err(e) => Err(frames.corrupt(at, e)),
         }
     }
 
     /// The chain from `last` back to `up_to`, which is not part of it.
-    fn walk(&mut self, frames: &mut Frames, last: Lsn, up_to: Lsn, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
+    fn walk(
+        &mut self,
+        frames: &mut Frames,
+        last: Lsn,
+        up_to: Lsn,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
         let mut at = last;
         while at > up_to {
             frames.record(at, buffer)?;

@@ -294,7 +294,8 @@ impl Log {
         let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let after = segments.partition_point(|segment| segment.start <= lsn);
         let segment = &segments[after.checked_sub(1)?];
-        let end = segments.get(after).map_or_else(|| self.written_lsn().max(segment.start), |next| next.start);
+        let end =
+            segments.get(after).map_or_else(|| self.written_lsn().max(segment.start), |next| next.start);
         Some((segment.number, segment.start, end, segment.created))
     }
 
