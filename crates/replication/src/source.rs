@@ -1,0 +1,39 @@
+//! What a dump needs of the binary log: files, states, groups. A trait, so that a dump can be tested on groups that a test makes.
+
+use base::{Gtid, Lsn};
+use binlog::{EmitError, EmitOptions, EventSink, Next, Position, ReadError, Start, Wait};
+
+/// One file of the binary log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFile {
+    pub segment: u64,
+    pub name: String,
+    /// LSN of its first byte.
+    pub start: Lsn,
+    /// Bytes that are written.
+    pub size: u64,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+/// The binary log.
+pub trait BinaryLog: Send + Sync {
+    /// Kept files, oldest first; never empty.
+    fn files(&self) -> Vec<LogFile>;
+    /// The state of all that was committed.
+    fn state(&self) -> Vec<Gtid>;
+    /// The newest place whose state is covered by `wanted` (it answers whether), and that state. None when all places of the
+    /// kept log lie behind.
+    fn locate(&self, wanted: &dyn Fn(&[Gtid]) -> bool) -> Result<Option<(Position, Vec<Gtid>)>, ReadError>;
+    /// The state at the head of a kept file.
+    fn state_at_head(&self, segment: u64) -> Result<Vec<Gtid>, ReadError>;
+    fn open(&self, start: Start) -> Result<Box<dyn Groups>, ReadError>;
+}
+
+/// A reader of groups; see `binlog::GroupReader`.
+pub trait Groups {
+    fn next(&mut self, wait: Wait) -> Result<Next, ReadError>;
+    fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError>;
+    /// Ends the wait of this reader, now and from now on; for other threads.
+    fn interrupt(&self) -> Box<dyn Fn() + Send + Sync>;
+}
