@@ -13,7 +13,8 @@
 //!
 //! # Invariants
 //! S1. What a successful sync covered survives every crash.
-//! S2. After a failed sync the unsynced data stays readable but will never become durable by a later sync (as on Linux).
+//! S2. After a failed sync the unsynced data stays readable but will never become durable by a later sync (as on Linux). Each open
+//!     handle is told of it once, by its next sync, as each open file description is there.
 //! S3. Handles opened before a crash are dead: each call answers "simulated crash".
 //! S4. The same seed and the same sequence of calls give the same outcomes.
 
@@ -24,6 +25,7 @@ use crate::{Caching, Disk, DiskError, DiskResult, File, OpenMode, Random};
 use content::FileState;
 use namespace::{Namespace, Node};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Kinds of disk calls, for rules and counting.
@@ -308,7 +310,8 @@ impl Disk for SimDisk {
             }
         };
         let index = open().map_err(|e| DiskError::new("open", path, e))?;
-        Ok(Arc::new(SimFile { disk: self.clone(), index, life, path: path.to_owned() }))
+        let told = AtomicU64::new(state.files[index].errors());
+        Ok(Arc::new(SimFile { disk: self.clone(), index, life, path: path.to_owned(), told }))
     }
 
     fn exists(&self, path: &str) -> DiskResult<bool> {
@@ -389,6 +392,8 @@ struct SimFile {
     index: usize,
     life: u64,
     path: String,
+    /// Failed syncs of the file that this handle has been told of.
+    told: AtomicU64,
 }
 
 impl SimFile {
@@ -423,9 +428,14 @@ impl File for SimFile {
     }
 
     fn sync_data(&self) -> DiskResult<()> {
+        // Other threads may write and sync meanwhile: the sync of a frame of the log is overtaken, or meets a crash.
+        std::thread::yield_now();
         self.call("fdatasync", Operation::Sync, |state, fault| {
             if fault.is_some() {
-                state.files[self.index].drop_unsynced();
+                state.files[self.index].fail_sync();
+            }
+            let errors = state.files[self.index].errors();
+            if self.told.swap(errors, Ordering::Relaxed) != errors {
                 return Err(io::Error::from_raw_os_error(libc::EIO));
             }
             state.files[self.index].sync();

@@ -134,6 +134,7 @@ fn names_live_only_after_the_directory_is_synced() {
 fn a_failed_sync_drops_the_data_for_good() {
     let disk = SimDisk::new(3);
     let file = half_written(&disk);
+    let other = disk.open("f", OpenMode::Existing, Caching::Buffered).unwrap();
     disk.add_rule(Rule {
         operation: Operation::Sync,
         path_prefix: "f".into(),
@@ -143,6 +144,9 @@ fn a_failed_sync_drops_the_data_for_good() {
     });
     assert!(file.sync_data().is_err());
     file.sync_data().unwrap();
+    assert!(other.sync_data().is_err(), "each handle is told once");
+    other.sync_data().unwrap();
+    disk.open("f", OpenMode::Existing, Caching::Buffered).unwrap().sync_data().unwrap();
     assert_eq!(disk.content("f").unwrap(), vec![1; 2048], "still readable from the cache");
     disk.crash();
     assert_eq!(disk.content("f").unwrap(), vec![0; 2048], "but never on the device");

@@ -10,6 +10,7 @@ fn main() {
     let disk: Arc<dyn env::Disk> = Arc::new(env::OsDisk::new(dir));
     let config = LogConfig {
         ring_size: 16 << 20,
+        pipeline: log::Pipeline::default(),
         segment_size: 1 << 30,
         server_id: 1,
         server_uuid: [1; 16],

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Corruption, Lsn};
 use env::{Clock, DiskError};
@@ -15,8 +16,31 @@ pub struct LogConfig {
     pub segment_size: u64,
     pub server_id: u32,
     pub server_uuid: [u8; 16],
-    /// Stamps new segments.
+    /// Stamps new segments, measures syncs.
     pub clock: Arc<dyn Clock>,
+    pub pipeline: Pipeline,
+}
+
+/// How syncs of frames overlap (core.md 1.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pipeline {
+    /// Frames in flight at most, 1 to 16.
+    pub frames: usize,
+    /// Syncs overlap when one takes at least this long; below, a further sync costs more than it saves.
+    pub overlap_from: Duration,
+}
+
+impl Default for Pipeline {
+    fn default() -> Self {
+        Self { frames: 4, overlap_from: Duration::from_micros(500) }
+    }
+}
+
+impl Pipeline {
+    /// Whatever a sync takes.
+    pub fn always(frames: usize) -> Self {
+        Self { frames, overlap_from: Duration::ZERO }
+    }
 }
 
 /// When a commit is acknowledged: `innodb_flush_log_at_trx_commit`.

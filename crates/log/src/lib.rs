@@ -4,7 +4,8 @@
 //! ```text
 //! append ── ring, slots            any thread, no lock            log.rs  ring.rs  slots.rs
 //! wait   ── queue                  leader and followers           queue.rs
-//! round  ── seal, write, sync      the leader                     writer.rs
+//! term   ── seal, write            the leader                     writer.rs
+//!        ── sync                   beside other frames in flight  writer.rs  sync_time.rs
 //! tick   ── space ahead            one background thread          segments.rs
 //! open   ── scan, end of the log   before anything else           open.rs
 //! read   ── ring, else block cache any thread                     reader.rs
@@ -33,9 +34,12 @@ mod ring;
 mod segments;
 mod slots;
 mod sync;
+mod sync_time;
 mod writer;
 
-pub use api::{Appended, FlushPolicy, LogConfig, LogError, LogFailed, LogReadError, SegmentInfo, Visit};
+pub use api::{
+    Appended, FlushPolicy, LogConfig, LogError, LogFailed, LogReadError, Pipeline, SegmentInfo, Visit,
+};
 pub use counters::LogCounters;
 pub use log::Log;
 pub use log_format::frame::FrameStart;

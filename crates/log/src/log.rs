@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, OnceLock};
 use std::time::Duration;
 
 use base::Lsn;
+use env::File;
 use log_format::frame::{FRAME_HEADER_SIZE, FrameStart};
 use log_format::segment::SEGMENT_HEADER_SIZE;
 
@@ -28,6 +29,7 @@ use crate::segments::{Next, SegmentFile, Space};
 use crate::slots::Slots;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, Padded, PlainMutex, RwLock, lock};
+use crate::sync_time::SyncTime;
 use crate::writer::Writer;
 
 /// Headers that one round may place between two records.
@@ -61,6 +63,7 @@ pub struct Log {
     pub(crate) segment: AtomicU64,
     /// Where the current segment begins; set by the leader before any record can be reserved behind it.
     pub(crate) segment_from: AtomicU64,
+    pub(crate) sync_time: SyncTime,
     pub(crate) failure: OnceLock<LogFailed>,
     pub(crate) failed: AtomicBool,
     policy: AtomicU8,
@@ -73,6 +76,8 @@ pub struct Log {
 /// What `create` and `open` agree on: an empty segment whose header is durable.
 pub(crate) struct Tail {
     pub(crate) segments: Vec<Arc<SegmentFile>>,
+    /// Descriptions of the current segment to sync through.
+    pub(crate) syncs: Vec<Arc<dyn File>>,
     pub(crate) pending: FrameStart,
     pub(crate) index: FrameIndex,
     pub(crate) space: Space,
@@ -96,11 +101,12 @@ impl Log {
             durable: AtomicU64::new(pending),
             ready_seen: Padded(AtomicU64::new(0)),
             slots: Slots::new(),
-            queue: Queue::new(),
+            queue: Queue::new(config.pipeline.frames),
             segment: AtomicU64::new(current.number),
             segment_from: AtomicU64::new(current.start.0),
+            sync_time: SyncTime::default(),
             next: Mutex::new(Next { number: current.number + 1, file: None }),
-            writer: Mutex::new(Writer::new(current, tail.pending)),
+            writer: Mutex::new(Writer::new(current, tail.syncs, tail.pending)),
             segments: RwLock::new(tail.segments),
             first: AtomicU64::new(first),
             ring_from: pending,

@@ -25,7 +25,7 @@ use crate::api::{LogConfig, LogError, Visit};
 use crate::index::FrameIndex;
 use crate::log::{Log, Tail};
 use crate::reader::record_len;
-use crate::segments::{DIR, SegmentFile, Space, number_of, path_of};
+use crate::segments::{DIR, Prepared, SegmentFile, Space, number_of, path_of};
 
 /// First LSN of a new log; LSN 0 means none.
 const FIRST_LSN: Lsn = Lsn(4096);
@@ -114,6 +114,9 @@ fn check(config: &LogConfig) -> Result<(), LogError> {
     if !config.ring_size.is_power_of_two() || !(4096..=1 << 30).contains(&config.ring_size) {
         return Err(LogError::Config("the log ring must be a power of two from 4 KiB to 1 GiB"));
     }
+    if !(1..=16).contains(&config.pipeline.frames) {
+        return Err(LogError::Config("the frames in flight must be 1 to 16"));
+    }
     if config.segment_size < 4096 {
         return Err(LogError::Config("a log segment must be at least 4 KiB"));
     }
@@ -128,10 +131,10 @@ fn begin(
     end: FrameStart,
     index: FrameIndex,
 ) -> Result<Arc<Log>, LogError> {
-    let space = Space::new(Arc::clone(&disk), config.segment_size);
+    let space = Space::new(Arc::clone(&disk), config.segment_size, config.pipeline.frames);
     space.hold_reserve()?;
     let number = segments.last().map_or(1, |last| last.number + 1);
-    let prepared = space.prepare(number)?;
+    let Prepared { segment, syncs } = space.prepare(number)?;
     let header = SegmentHeader {
         server_id: config.server_id,
         number,
@@ -141,13 +144,13 @@ fn begin(
         created: config.clock.wall().as_secs(),
     };
     let encoded = header.encode();
-    prepared.claim(SEGMENT_HEADER_SIZE as u64);
-    prepared.file.write_at(&encoded, 0)?;
-    prepared.file.sync_data()?;
-    segments.push(Arc::new(prepared.started(end.lsn, header.created)));
+    segment.claim(SEGMENT_HEADER_SIZE as u64);
+    segment.file.write_at(&encoded, 0)?;
+    segment.file.sync_data()?;
+    segments.push(Arc::new(segment.started(end.lsn, header.created)));
     let pending =
         FrameStart { lsn: end.lsn + SEGMENT_HEADER_SIZE as u64, previous_crc: header_crc(&encoded) };
-    Ok(Log::assemble(config, Tail { segments, pending, index, space }))
+    Ok(Log::assemble(config, Tail { segments, syncs, pending, index, space }))
 }
 
 /// A segment whose header is right.

@@ -52,7 +52,14 @@ pub(crate) struct SegmentFile {
     allocated: AtomicU64,
     /// Zeros or stream below this offset (F1).
     zeroed: AtomicU64,
-    zeroing: Mutex<()>,
+    /// Held while space is made; the description that zeros are synced through while the stream may still reach them.
+    zeroing: Mutex<Option<Arc<dyn File>>>,
+}
+
+/// A segment to come, and the descriptions that frames in it will be synced through (W5).
+pub(crate) struct Prepared {
+    pub(crate) segment: SegmentFile,
+    pub(crate) syncs: Vec<Arc<dyn File>>,
 }
 
 impl SegmentFile {
@@ -71,7 +78,7 @@ impl SegmentFile {
             file,
             allocated: AtomicU64::new(allocated),
             zeroed: AtomicU64::new(zeroed),
-            zeroing: Mutex::new(()),
+            zeroing: Mutex::new(None),
         }
     }
 
@@ -94,7 +101,8 @@ impl SegmentFile {
 
     /// The stream has left this segment: its file is cut at offset `end` and gets no more space.
     pub(crate) fn finish(&self, end: u64) -> DiskResult<()> {
-        let _guard = lock(&self.zeroing);
+        let mut zeroing = lock(&self.zeroing);
+        *zeroing = None;
         self.zeroed.store(u64::MAX, Ordering::Release);
         self.allocated.store(u64::MAX, Ordering::Release);
         self.file.set_len(end)
@@ -128,26 +136,34 @@ impl SegmentFile {
         }
         Ok(done)
     }
+
+    /// Makes what [`SegmentFile::zero_to`] wrote durable; nothing to do once the stream has left.
+    pub(crate) fn sync_zeros(&self) -> DiskResult<()> {
+        let file = lock(&self.zeroing).clone();
+        file.map_or(Ok(()), |file| file.sync_data())
+    }
 }
 
 /// The segment to come: its number, and its file once it has been made ready. Whoever makes it holds the lock around this.
 pub(crate) struct Next {
     pub(crate) number: u64,
-    pub(crate) file: Option<SegmentFile>,
+    pub(crate) file: Option<Prepared>,
 }
 
 /// Creates, recycles and retires segment files.
 pub(crate) struct Space {
     disk: Arc<dyn Disk>,
     segment_size: u64,
+    /// Descriptions to sync a segment through.
+    syncs: usize,
     reserve_held: std::sync::atomic::AtomicBool,
     /// Serialises renames and removals.
     files: Mutex<()>,
 }
 
 impl Space {
-    pub(crate) fn new(disk: Arc<dyn Disk>, segment_size: u64) -> Self {
-        Self { disk, segment_size, reserve_held: false.into(), files: Mutex::new(()) }
+    pub(crate) fn new(disk: Arc<dyn Disk>, segment_size: u64, syncs: usize) -> Self {
+        Self { disk, segment_size, syncs, reserve_held: false.into(), files: Mutex::new(()) }
     }
 
     fn step(&self) -> u64 {
@@ -213,7 +229,7 @@ impl Space {
     }
 
     /// Opens the file of a segment to come: the spare, or a new one with its first blocks allocated. Directory synced (F2).
-    pub(crate) fn prepare(&self, number: u64) -> DiskResult<SegmentFile> {
+    pub(crate) fn prepare(&self, number: u64) -> DiskResult<Prepared> {
         let path = path_of(number);
         let recycled = {
             let _guard = lock(&self.files);
@@ -231,7 +247,10 @@ impl Space {
             return Err(e);
         }
         self.disk.sync_dir(DIR)?;
-        Ok(segment)
+        let again = || self.disk.open(&path, OpenMode::Existing, Caching::Buffered);
+        *lock(&segment.zeroing) = Some(again()?);
+        let syncs = (0..self.syncs).map(|_| again()).collect::<DiskResult<_>>()?;
+        Ok(Prepared { segment, syncs })
     }
 
     /// Removes a segment nobody needs, or keeps its file as the spare.

@@ -1,4 +1,4 @@
-//! The leader's round: seal a frame, write it, sync it, begin a new segment when the current one is full.
+//! A leader's term: seal a frame, write it, sync it; begin a new segment when the current one is full.
 //!
 //! # Sealing
 //! One swap on the reserved LSN at position `q` closes the frame and places the next header (32 bytes) at `q`; when the
@@ -6,20 +6,37 @@
 //! instructions of other threads), fills the header it placed in the round before, and writes header and payload at once.
 //!
 //! # Invariants
-//! W1. Only the leader holds [`Writer`]; the queue makes it one thread, the mutex makes it safe.
+//! W1. Only the leader holds [`Writer`]; the queue makes it one thread, the mutex makes it safe. So frames are sealed and written
+//!     in the order of the stream, each write complete before the next frame is sealed; syncs alone overlap.
 //! W2. A byte is written to the file once (1.3), at `lsn - segment start`.
 //! W3. Nothing is written to a segment before everything in the segments before is synced. So a segment header testifies that
-//!     its start LSN was durable.
+//!     its start LSN was durable. A term that ends a segment has nothing in flight beside it ([`Work::needs_alone`]).
 //! W4. A write or sync that fails is final (L7).
+//! W5. Each sync in flight has an open file description of its own, and so has the background's sync of zeros.
+//!
+//! # Why a frame that landed is durable, with other syncs beside it
+//! A sync (fdatasync) covers every write to the file that was complete when it began, through whatever description: frame k's
+//! sync begins after its write, so its success alone says that frames up to k are on the device (W1). It says so only if the kernel reports
+//! a failed write-back to *this* call. Linux keeps the error of a file in a sequence that each open description reads at its own
+//! pace: a description is told of each error once. Two calls on one description would share that one answer: the call for frame k+1, which also
+//! waits for frame k's pages, could take the error of frame k and let the call for frame k return success. With W5 each call is
+//! told of every error since the last call on its description, so frame k's success is true whatever the others saw.
+//!
+//! Success of frame k+1 says by the same reasoning that frame k is on the device too, but not when k's own call fails: its flush of the
+//! device's cache may have failed before the one of k+1, and a later flush says nothing about what that cache lost. So frame k+1 lands only
+//! when the calls of all frames before it have returned success (Q4), and after a failure `durable` does not move at all (G2).
 //!
 //! # A crash
 //! - before the write ends: the frame does not verify, the log ends before it; nothing of it was acknowledged.
+//! - with frames k and k+1 in flight, any sectors of both on the device: the chain stops at k if k is torn, whatever k+1 looks
+//!   like, and nothing of either was acknowledged. The durable LSN that k+1's header states is that of its sealing, when k had not landed: it is at most
+//!   k's start and is no testimony against the end there (1.4).
 //! - after the next segment's file was made, before its header was written: the file does not count and is made anew.
 
 use std::sync::Arc;
 
 use base::Lsn;
-use env::{DiskError, DiskResult};
+use env::{DiskError, DiskResult, File};
 use log_format::frame::{FRAME_HEADER_SIZE, FrameHeader, FrameStart};
 use log_format::segment::{SEGMENT_HEADER_SIZE, SegmentHeader, header_crc};
 
@@ -27,7 +44,7 @@ use crate::api::LogFailed;
 use crate::counters::add;
 use crate::log::{HEADERS, Log};
 use crate::queue::{Want, Work};
-use crate::segments::SegmentFile;
+use crate::segments::{Prepared, SegmentFile};
 use crate::sync::atomic::Ordering;
 use crate::sync::{lock, spin};
 
@@ -43,6 +60,10 @@ const ZERO_AHEAD: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
 /// What only the leader knows.
 pub(crate) struct Writer {
     segment: Arc<SegmentFile>,
+    /// Descriptions of the segment's file to sync through, one for each frame that may be in flight (W5).
+    syncs: Vec<Arc<dyn File>>,
+    /// Flights so far. Those that have not landed are consecutive and at most as many as there are descriptions.
+    flights: u64,
     /// Header of the frame that is being filled; placed, not yet written.
     pending: FrameStart,
     /// First byte that is not in the file: the pending header, or the segment header before it.
@@ -51,9 +72,17 @@ pub(crate) struct Writer {
     joined: Vec<u8>,
 }
 
+/// A sync to be made: of everything below `end`.
+pub(crate) struct Flight {
+    /// Consecutive.
+    pub(crate) number: u64,
+    pub(crate) end: u64,
+    file: Arc<dyn File>,
+}
+
 impl Writer {
-    pub(crate) fn new(segment: Arc<SegmentFile>, pending: FrameStart) -> Self {
-        Self { segment, unwritten: pending.lsn.0, pending, joined: Vec::new() }
+    pub(crate) fn new(segment: Arc<SegmentFile>, syncs: Vec<Arc<dyn File>>, pending: FrameStart) -> Self {
+        Self { segment, syncs, flights: 0, unwritten: pending.lsn.0, pending, joined: Vec::new() }
     }
 }
 
@@ -70,12 +99,33 @@ impl Work for Log {
         Self::failure(self)
     }
 
-    fn round(&self, want: Want) -> Result<(), LogFailed> {
-        if let Some(failure) = self.failure() {
+    fn write(&self, want: Want, alone: bool) -> Result<Option<Flight>, LogFailed> {
+        if let Some(failure) = Self::failure(self) {
             return Err(failure);
         }
         let mut writer = lock(&self.writer);
-        self.round_on(&mut writer, want).map_err(|e| self.fail(&e.to_string()))
+        self.term(&mut writer, want, alone).map_err(|e| self.fail(&e.to_string()))
+    }
+
+    fn sync(&self, flight: &Flight) -> Result<(), LogFailed> {
+        self.sync_through(&*flight.file).map_err(|e| self.fail(&e.to_string()))
+    }
+
+    fn land(&self, end: u64) {
+        if !self.failed.load(Ordering::Acquire) {
+            self.durable.store(end, Ordering::Release);
+        }
+    }
+
+    fn needs_alone(&self, want: Want) -> bool {
+        // A start that moves in between costs a term that waits for nothing.
+        let from = self.segment_from.load(Ordering::Acquire);
+        let full = || self.reserved.0.load(Ordering::Acquire) >= from + self.config.segment_size;
+        matches!(want, Want::Segment(_)) || full()
+    }
+
+    fn is_slow(&self) -> bool {
+        self.sync_time.estimate() >= self.config.pipeline.overlap_from
     }
 
     fn poison(&self) {
@@ -84,26 +134,37 @@ impl Work for Log {
 }
 
 impl Log {
-    fn round_on(&self, writer: &mut Writer, want: Want) -> DiskResult<()> {
+    fn term(&self, writer: &mut Writer, want: Want, alone: bool) -> DiskResult<Option<Flight>> {
         let empty = self.reserved.0.load(Ordering::Acquire) == writer.pending.lsn.0 + FRAME_HEADER;
-        let next = self.next_segment(writer, want)?;
+        let next = if alone { self.next_segment(writer, want)? } else { None };
         if !empty || next.is_some() {
             let end = self.seal(writer, next.is_some());
-            self.write(writer, end)?;
+            self.write_up_to(writer, end)?;
             if let Some(next) = next {
-                return self.switch(writer, next, end);
+                self.switch(writer, next, end)?;
+                return Ok(None);
             }
             lock(&self.index).push(writer.pending);
         }
-        if matches!(want, Want::Durable(_)) {
-            self.sync(writer)?;
+        if !matches!(want, Want::Durable(_)) || self.durable.load(Ordering::Acquire) >= writer.unwritten {
+            return Ok(None);
         }
+        writer.flights += 1;
+        let file = Arc::clone(&writer.syncs[(writer.flights % writer.syncs.len() as u64) as usize]);
+        Ok(Some(Flight { number: writer.flights, end: writer.unwritten, file }))
+    }
+
+    fn sync_through(&self, file: &dyn File) -> DiskResult<()> {
+        let begin = self.config.clock.monotonic();
+        file.sync_data()?;
+        self.sync_time.observe(self.config.clock.monotonic().saturating_sub(begin));
+        add(&self.counters.syncs, 1);
         Ok(())
     }
 
     /// The next segment's file if this round must end the current segment. Its size is soft: when the disk is full the
     /// current one goes on.
-    fn next_segment(&self, writer: &Writer, want: Want) -> DiskResult<Option<SegmentFile>> {
+    fn next_segment(&self, writer: &Writer, want: Want) -> DiskResult<Option<Prepared>> {
         let forced = matches!(want, Want::Segment(number) if number > writer.segment.number);
         let full =
             self.reserved.0.load(Ordering::Acquire) - writer.segment.start.0 >= self.config.segment_size;
@@ -161,7 +222,7 @@ impl Log {
     }
 
     /// One write of everything that is sealed, up to `end`.
-    fn write(&self, writer: &mut Writer, end: u64) -> DiskResult<()> {
+    fn write_up_to(&self, writer: &mut Writer, end: u64) -> DiskResult<()> {
         let from = writer.unwritten;
         let segment = &writer.segment;
         let offset = from - segment.start.0;
@@ -184,22 +245,16 @@ impl Log {
         Ok(())
     }
 
-    fn sync(&self, writer: &Writer) -> DiskResult<()> {
-        if self.durable.load(Ordering::Acquire) < writer.unwritten {
-            writer.segment.file.sync_data()?;
-            add(&self.counters.syncs, 1);
-            self.durable.store(writer.unwritten, Ordering::Release);
-        }
-        Ok(())
-    }
-
     /// Ends the current segment at `end`, where the next one's header has been placed.
-    fn switch(&self, writer: &mut Writer, next: SegmentFile, end: u64) -> DiskResult<()> {
-        self.sync(writer)?; // W3
+    fn switch(&self, writer: &mut Writer, next: Prepared, end: u64) -> DiskResult<()> {
+        if self.durable.load(Ordering::Acquire) < end {
+            self.sync_through(&*writer.syncs[0])?; // W3
+            self.land(end);
+        }
         writer.segment.finish(end - writer.segment.start.0)?;
         let header = SegmentHeader {
             server_id: self.config.server_id,
-            number: next.number,
+            number: next.segment.number,
             start_lsn: Lsn(end),
             server_uuid: self.config.server_uuid,
             previous_crc: writer.pending.previous_crc,
@@ -210,13 +265,15 @@ impl Log {
         unsafe { self.ring.write(end, &encoded) };
         let pending =
             FrameStart { lsn: Lsn(end + SEGMENT_HEADER_SIZE as u64), previous_crc: header_crc(&encoded) };
-        let segment = Arc::new(next.started(header.start_lsn, header.created));
+        let segment = Arc::new(next.segment.started(header.start_lsn, header.created));
         lock(&self.index).push_first(pending);
         {
             let mut segments = self.segments.write().unwrap_or_else(std::sync::PoisonError::into_inner);
             segments.push(Arc::clone(&segment));
         }
-        *writer = Writer { segment, pending, unwritten: end, joined: std::mem::take(&mut writer.joined) };
+        let joined = std::mem::take(&mut writer.joined);
+        *writer =
+            Writer { segment, syncs: next.syncs, flights: writer.flights, pending, unwritten: end, joined };
         self.segment.store(header.number, Ordering::Release);
         Ok(())
     }
@@ -253,7 +310,7 @@ impl Log {
         }
         let zeroed = segment.zero_to(target)?;
         if zeroed > 0 {
-            segment.file.sync_data()?;
+            segment.sync_zeros()?; // W5
             add(&self.counters.bytes_zeroed, zeroed);
             add(&self.counters.zero_syncs, 1);
         }

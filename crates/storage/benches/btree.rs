@@ -34,6 +34,7 @@ fn store() -> Store {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(Duration::ZERO));
     let config = LogConfig {
         ring_size: 1 << 30,
+        pipeline: log::Pipeline::default(),
         segment_size: 1 << 30,
         server_id: 1,
         server_uuid: [0; 16],

@@ -64,6 +64,7 @@ fn kernel() -> (Arc<Kernel>, storage::kernel::PurgeQueue) {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let config = LogConfig {
         ring_size: 64 << 20,
+        pipeline: log::Pipeline::default(),
         segment_size: 1 << 30,
         server_id: 1,
         server_uuid: [1; 16],

@@ -78,6 +78,8 @@ pub(super) struct FileState {
     durable: Bytes,
     current: Bytes,
     unsynced: Vec<Change>,
+    /// Failed syncs so far.
+    errors: u64,
 }
 
 impl FileState {
@@ -109,8 +111,13 @@ impl FileState {
     }
 
     /// A failed sync: the cache forgets that these bytes are not on the device.
-    pub(super) fn drop_unsynced(&mut self) {
+    pub(super) fn fail_sync(&mut self) {
         self.unsynced.clear();
+        self.errors += 1;
+    }
+
+    pub(super) fn errors(&self) -> u64 {
+        self.errors
     }
 
     pub(super) fn flip_bit(&mut self, bit: u64) {

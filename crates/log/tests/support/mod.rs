@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use base::{Corruption, Lsn};
 use env::{Caching, Disk, DiskError, DiskResult, File, OpenMode};
@@ -21,6 +22,7 @@ pub fn config() -> LogConfig {
     LogConfig {
         ring_size: 64 << 10,
         segment_size: 1 << 20,
+        pipeline: log::Pipeline::always(3),
         server_id: 1,
         server_uuid: [7; 16],
         clock: Arc::new(env::ManualClock::new(std::time::Duration::from_secs(1_796_000_000))),
@@ -64,8 +66,36 @@ pub fn open(disk: &Arc<MemDisk>, known: Lsn, config: LogConfig) -> Result<(Arc<L
 struct Content {
     now: Vec<u8>,
     durable: Vec<u8>,
-    /// Writes since the last sync.
-    unsynced: Vec<(u64, Vec<u8>)>,
+    /// Writes that no sync has covered, with their numbers.
+    unsynced: Vec<(u64, u64, Vec<u8>)>,
+    writes: u64,
+    /// Failed syncs; every open file is told of each once, as by Linux.
+    errors: u64,
+}
+
+/// Where a held sync stops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Before it has done anything; it covers the writes up to here.
+    Before,
+    /// With its result, on the way back.
+    After,
+}
+
+/// Holds syncs until they are let go, each by its number: 1 is the first after [`MemDisk::hold_syncs`].
+#[derive(Default)]
+struct Gate {
+    held: bool,
+    begun: u64,
+    /// Numbers that may pass the point, and numbers that reached the second one.
+    released: Vec<(u64, bool)>,
+    returning: Vec<u64>,
+}
+
+impl Gate {
+    fn may_pass(&self, number: u64, hold: Hold) -> bool {
+        !self.held || self.released.contains(&(number, hold == Hold::After))
+    }
 }
 
 #[derive(Default)]
@@ -75,6 +105,7 @@ struct State {
     syncs: u64,
     fail_write: Option<u64>,
     fail_sync: Option<u64>,
+    fail_syncs: Vec<u64>,
     space: Option<u64>,
 }
 
@@ -82,10 +113,14 @@ struct State {
 #[derive(Default)]
 pub struct MemDisk {
     state: Arc<Mutex<State>>,
+    gate: Arc<(Mutex<Gate>, Condvar)>,
 }
 
 struct MemFile {
     path: String,
+    gate: Arc<(Mutex<Gate>, Condvar)>,
+    /// Errors that this open file has been told of.
+    told: AtomicU64,
     content: Arc<Mutex<Content>>,
     state: Arc<Mutex<State>>,
 }
@@ -135,6 +170,37 @@ impl MemDisk {
     pub fn fail_sync_after(&self, syncs: u64) {
         self.state.lock().unwrap().fail_sync = Some(syncs);
     }
+    /// The syncs with these numbers after [`Self::hold_syncs`] fail, and what was not durable then is lost.
+    pub fn fail_syncs(&self, numbers: &[u64]) {
+        self.state.lock().unwrap().fail_syncs = numbers.to_vec();
+    }
+    /// From now on syncs wait to be released.
+    pub fn hold_syncs(&self) {
+        *self.gate.0.lock().unwrap() = Gate { held: true, ..Gate::default() };
+    }
+    /// Lets a sync pass a point.
+    pub fn release(&self, number: u64, hold: Hold) {
+        let mut gate = self.gate.0.lock().unwrap();
+        gate.released.push((number, hold == Hold::After));
+        self.gate.1.notify_all();
+    }
+    pub fn release_all(&self) {
+        self.gate.0.lock().unwrap().held = false;
+        self.gate.1.notify_all();
+    }
+    /// Returns when `count` syncs have begun.
+    pub fn await_syncs(&self, count: u64) {
+        let gate = self.gate.0.lock().unwrap();
+        drop(self.gate.1.wait_while(gate, |gate| gate.begun < count).unwrap());
+    }
+    /// Returns when this sync has its result.
+    pub fn await_result(&self, number: u64) {
+        let gate = self.gate.0.lock().unwrap();
+        drop(self.gate.1.wait_while(gate, |gate| !gate.returning.contains(&number)).unwrap());
+    }
+    pub fn syncs_begun(&self) -> u64 {
+        self.gate.0.lock().unwrap().begun
+    }
     /// Bytes that may still be allocated.
     pub fn set_space(&self, bytes: Option<u64>) {
         self.state.lock().unwrap().space = bytes;
@@ -154,7 +220,7 @@ impl MemDisk {
         for (path, content) in &state.files {
             let content = content.lock().unwrap();
             let mut survived = content.durable.clone();
-            for (offset, bytes) in &content.unsynced {
+            for (_, offset, bytes) in &content.unsynced {
                 let mut at = 0;
                 while at < bytes.len() {
                     let sector_end = (*offset as usize + at) / SECTOR * SECTOR + SECTOR - *offset as usize;
@@ -165,10 +231,11 @@ impl MemDisk {
                     at += piece.len();
                 }
             }
-            let content = Content { now: survived.clone(), durable: survived, unsynced: Vec::new() };
+            let content = Content { now: survived.clone(), durable: survived, ..Content::default() };
             files.insert(path.clone(), Arc::new(Mutex::new(content)));
         }
-        Arc::new(Self { state: Arc::new(Mutex::new(State { files, ..State::default() })) })
+        let state = State { files, ..State::default() };
+        Arc::new(Self { state: Arc::new(Mutex::new(state)), gate: Arc::default() })
     }
 }
 
@@ -192,7 +259,9 @@ impl Disk for MemDisk {
             _ => {}
         }
         let content = Arc::clone(state.files.entry(path.to_owned()).or_default());
-        Ok(Arc::new(MemFile { path: path.to_owned(), content, state: Arc::clone(&self.state) }))
+        let told = AtomicU64::new(content.lock().unwrap().errors);
+        let (state, gate) = (Arc::clone(&self.state), Arc::clone(&self.gate));
+        Ok(Arc::new(MemFile { path: path.to_owned(), gate, told, content, state }))
     }
     fn exists(&self, path: &str) -> DiskResult<bool> {
         let prefix = format!("{path}/");
@@ -252,22 +321,22 @@ impl File for MemFile {
         state.writes.push((self.path.clone(), offset, buf.len()));
         let mut content = self.content.lock().unwrap();
         write_into(&mut content.now, offset, buf);
-        content.unsynced.push((offset, buf.to_vec()));
+        content.writes += 1;
+        let number = content.writes;
+        content.unsynced.push((number, offset, buf.to_vec()));
         Ok(())
     }
     fn sync_data(&self) -> DiskResult<()> {
-        let mut state = self.state.lock().unwrap();
-        state.syncs += 1;
-        if let Some(left) = state.fail_sync.as_mut() {
-            if *left == 0 {
-                return Err(failed("fdatasync", &self.path, std::io::ErrorKind::Other));
-            }
-            *left -= 1;
-        }
-        let mut content = self.content.lock().unwrap();
-        content.durable = content.now.clone();
-        content.unsynced.clear();
-        Ok(())
+        let covers = self.content.lock().unwrap().writes;
+        let number = {
+            let mut gate = self.gate.0.lock().unwrap();
+            gate.begun += 1;
+            gate.begun
+        };
+        self.stop(number, Hold::Before);
+        let result = self.sync_up_to(covers, number);
+        self.stop(number, Hold::After);
+        result
     }
     fn len(&self) -> DiskResult<u64> {
         Ok(self.content.lock().unwrap().now.len() as u64)
@@ -291,6 +360,46 @@ impl File for MemFile {
         if content.now.len() < end {
             content.now.resize(end, 0);
             content.durable.resize(end, 0);
+        }
+        Ok(())
+    }
+}
+
+impl MemFile {
+    fn stop(&self, number: u64, hold: Hold) {
+        #[cfg(feature = "shuttle")]
+        shuttle::thread::yield_now();
+        let mut gate = self.gate.0.lock().unwrap();
+        if hold == Hold::After {
+            gate.returning.push(number);
+        }
+        self.gate.1.notify_all();
+        drop(self.gate.1.wait_while(gate, |gate| !gate.may_pass(number, hold)).unwrap());
+    }
+
+    /// Makes the writes up to number `covers` durable, or loses all that are not and counts an error.
+    fn sync_up_to(&self, covers: u64, number: u64) -> DiskResult<()> {
+        let mut state = self.state.lock().unwrap();
+        state.syncs += 1;
+        let mut content = self.content.lock().unwrap();
+        let counted = state.fail_sync.as_mut().is_some_and(|left| {
+            let fails = *left == 0;
+            *left = left.saturating_sub(1);
+            fails
+        });
+        if counted || state.fail_syncs.contains(&number) {
+            content.errors += 1;
+            content.unsynced.clear();
+        }
+        if self.told.swap(content.errors, Ordering::Relaxed) != content.errors {
+            return Err(failed("fdatasync", &self.path, std::io::ErrorKind::Other));
+        }
+        let all = std::mem::take(&mut content.unsynced);
+        let (covered, rest) = all.into_iter().partition(|(number, ..)| *number <= covers);
+        content.unsynced = rest;
+        let covered: Vec<_> = covered;
+        for (_, offset, bytes) in covered {
+            write_into(&mut content.durable, offset, &bytes);
         }
         Ok(())
     }

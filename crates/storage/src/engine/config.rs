@@ -1,7 +1,7 @@
 //! Settings of an engine, how it stops, what its start found.
 
 use base::{IndexId, PageNo, SpaceId};
-use log::FlushPolicy;
+use log::{FlushPolicy, Pipeline};
 
 use crate::pool::PoolConfig;
 use crate::recovery::Recovered;
@@ -21,6 +21,7 @@ pub struct EngineConfig {
     pub log_ring_size: usize,
     /// `max_binlog_size`.
     pub log_segment_size: u64,
+    pub log_pipeline: Pipeline,
     /// `innodb_log_file_size`: bytes of log that recovery may have to read, a target of the page cleaner and of checkpoints.
     pub checkpoint_age: u64,
     pub flush_policy: FlushPolicy,
@@ -36,6 +37,7 @@ impl EngineConfig {
             server_id: 1,
             log_ring_size: 16 << 20,
             log_segment_size: 1 << 30,
+            log_pipeline: Pipeline::default(),
             checkpoint_age: 96 << 20,
             flush_policy: FlushPolicy::Sync,
             pool: PoolConfig::with_frames(frames),

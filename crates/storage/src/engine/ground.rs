@@ -65,6 +65,7 @@ fn log_config(config: &EngineConfig, server_uuid: [u8; 16], clock: &Arc<dyn Cloc
         server_id: config.server_id,
         server_uuid,
         clock: Arc::clone(clock),
+        pipeline: config.log_pipeline,
     }
 }
 

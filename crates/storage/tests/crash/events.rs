@@ -73,6 +73,7 @@ impl Events {
         let from = first_frame(&*disk)?;
         let config = LogConfig {
             ring_size: 1 << 16,
+            pipeline: log::Pipeline::default(),
             segment_size: 1 << 16,
             server_id: 1,
             server_uuid: [0; 16],

@@ -58,6 +58,7 @@ pub(crate) fn config(seed: u64) -> EngineConfig {
     EngineConfig {
         log_ring_size: 256 << 10,
         log_segment_size: 128 << 10,
+        log_pipeline: log::Pipeline::always(3),
         checkpoint_age: 512 << 10,
         pool,
         background: false,

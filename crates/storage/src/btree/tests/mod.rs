@@ -58,6 +58,7 @@ impl World {
         let sim = SimDisk::new(7);
         let config = LogConfig {
             ring_size: 1 << 22,
+            pipeline: log::Pipeline::default(),
             segment_size: 1 << 26,
             server_id: 1,
             server_uuid: [1; 16],

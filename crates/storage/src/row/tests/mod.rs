@@ -68,6 +68,7 @@ impl World {
         let still: Arc<dyn Clock> = Arc::new(ManualClock::new(Duration::from_secs(1_800_000_000)));
         let config = LogConfig {
             ring_size: 1 << 24,
+            pipeline: log::Pipeline::default(),
             segment_size: 1 << 26,
             server_id: 1,
             server_uuid: [1; 16],
