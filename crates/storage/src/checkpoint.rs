@@ -135,7 +135,8 @@ impl Checkpointer {
 
     /// Asked before the Checkpoint record is appended: the frame that is being filled is known exactly, older ones sparsely.
     fn scan_start(&self, redo_start: Lsn, facts: &Facts) -> FrameStart {
-        let prepared = facts.active.iter().filter(|trx| trx.state == TrxState::Prepared).map(|trx| trx.first);
+        // The Prepare record has the name: it is not in the checkpoint. It is the last record of its transaction, or above it.
+        let prepared = facts.active.iter().filter(|trx| trx.state == TrxState::Prepared).map(|trx| trx.last);
         self.log.frame_start_before(prepared.fold(redo_start.min(facts.purge_position), Lsn::min))
     }
 }

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use base::{Corruption, IndexId, Lsn, SpaceId, TableId, TrxId};
+use base::{IndexId, Lsn, SpaceId, TableId, TrxId};
 use env::{Clock, Disk};
 use log::Log;
 use log_format::record::{ActiveTrx, GtidState, NextIds, TrxState};
@@ -48,7 +48,7 @@ use crate::kernel::{Kernel, PurgeQueue};
 use crate::mtr::Store;
 use crate::pool::BufferPool;
 use crate::purge::Purge;
-use crate::recovery::{Committed, Recovered};
+use crate::recovery::{Committed, Loser, OwnedXid, Recovered};
 use crate::table::{Table, TableSource, TableSpec};
 use crate::trx::{CommittedTrx, Trx, TrxOptions};
 use background::Background;
@@ -69,6 +69,8 @@ pub struct Engine {
     tables: RwLock<hashbrown::HashMap<TableId, Arc<Table>>>,
     /// What `start` takes up: transactions without an outcome, and the commits that purge has not seen.
     unfinished: Mutex<Option<(Losers, PurgeQueue)>>,
+    /// Prepared transactions of before the start, until the caller takes them.
+    prepared: Mutex<Vec<(OwnedXid, Trx)>>,
     purge: Mutex<Option<Purge>>,
     background: Mutex<Option<Background>>,
     hooks: Hooks,
@@ -100,7 +102,7 @@ impl Engine {
         let next = report.recovered.next;
         let store = Store::new(Arc::clone(&pool), Arc::clone(&log));
         let (kernel, queue) = Kernel::new(store, Arc::clone(&clock), next.trx.max(TrxId(1)));
-        let losers = adopt(&kernel, &mut report.recovered)?;
+        let (losers, prepared) = adopt(&kernel, &mut report.recovered);
         Ok(Self {
             server_uuid: control.current().server_uuid,
             kernel,
@@ -112,6 +114,7 @@ impl Engine {
             next_space: AtomicU32::new(next.space.0.max(1)),
             tables: RwLock::default(),
             unfinished: Mutex::new(Some((losers, queue))),
+            prepared: Mutex::new(prepared),
             purge: Mutex::new(None),
             background: Mutex::new(None),
             hooks: Hooks::default(),
@@ -203,9 +206,10 @@ impl Engine {
     }
 
     fn facts(&self) -> Facts {
-        let state = TrxState::Active;
-        let active = self.kernel.trxs.active_transactions();
-        let active = active.into_iter().map(|t| ActiveTrx { trx: t.id, first: t.first, last: t.last, state });
+        let active = self.kernel.trxs.active_transactions().into_iter().map(|t| {
+            let state = if t.prepared { TrxState::Prepared } else { TrxState::Active };
+            ActiveTrx { trx: t.id, first: t.first, last: t.last, state }
+        });
         let needed = self.kernel.needed_log();
         Facts {
             active: active.collect(),
@@ -243,6 +247,11 @@ impl Engine {
     /// Begins the background work: rollback of losers, purge, page cleaner, checkpoints, the log's tick.
     pub fn start(self: &Arc<Self>, source: Arc<dyn TableSource>) -> Result<(), EngineError> {
         background::start(self, source)
+    }
+
+    /// XA transactions that were prepared and undecided at the last end of the server; the caller takes them once.
+    pub fn take_prepared(&self) -> Vec<(OwnedXid, Trx)> {
+        std::mem::take(&mut *self.prepared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// One round of purge, at most so many transactions; returns how many it was. The purge thread calls it.
@@ -331,15 +340,17 @@ impl Drop for Losers {
     }
 }
 
-/// Hands what the scan found to the transaction system; returns the transactions that have to be rolled back.
-fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> Result<Losers, EngineError> {
+/// Hands what the scan found to the transaction system; returns the transactions that have to be rolled back, and the prepared.
+fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> (Losers, Vec<(OwnedXid, Trx)>) {
     kernel.set_purge_position(recovered.purge_position);
-    if let Some(prepared) = recovered.losers.iter().find(|loser| loser.prepared.is_some()) {
-        let place = format_args!("log record at {}", prepared.last).to_string();
-        return Err(Corruption::new(place, "transaction state", "not prepared", "XA PREPARE").into());
+    let (mut losers, mut prepared) = (Vec::new(), Vec::new());
+    for found in &recovered.losers {
+        let Loser { id, first, last, .. } = *found;
+        match &found.prepared {
+            Some(xid) => prepared.push((xid.clone(), kernel.adopt_prepared(found))),
+            None => losers.push(kernel.adopt(id, first, last)),
+        }
     }
-    let losers =
-        recovered.losers.iter().map(|loser| kernel.adopt(loser.id, loser.first, loser.last)).collect();
     for done in std::mem::take(&mut recovered.committed) {
         let Committed { id, commit, first, last } = done;
         // Whether it left garbage is not known any more: purge finds out.
@@ -347,5 +358,5 @@ fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> Result<Losers, Engi
     }
     // There are no snapshots yet: everything that has committed is visible to all.
     kernel.trxs.advance();
-    Ok(Losers(losers))
+    (Losers(losers), prepared)
 }

@@ -255,8 +255,17 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
             bytes(12, 0, &[&[0xe8, 7, 100, 2, 10, 10]]),
         ),
         (
-            Record::Prepare(Prepare { trx, first, last, extents, xid }),
-            bytes(13, 0, &[&[0xe8, 7, 100, 10, 0, 1], b"\x01g\0"]),
+            Record::Prepare(Prepare {
+                trx,
+                first,
+                last,
+                extents,
+                time: 5,
+                flags: commit_flags::WAITED,
+                xid,
+                gtid: Some(gtid),
+            }),
+            bytes(13, 0x88, &[&[0xe8, 7, 100, 10, 0, 5, 1], b"\x01g\0", gtid_bytes]),
         ),
         (
             Record::Statement(Statement { trx, previous, base: previous, packed: b"DELETE" }),

@@ -8,7 +8,8 @@
 //! Savepoint   trx | previous link
 //! RollbackTo  trx | undo-next link
 //! Extents     trx | link to the transaction's Extents before | count varint | {LSN as distance below the one before}...
-//! Prepare     trx | first link | last link | extents link | format id varint (zigzag) | gtrid string | bqual string
+//! Prepare     trx | first link | last link | extents link | time varint (microseconds since 1970)
+//!             | format id varint (zigzag) | gtrid string | bqual string | with GTID: domain varint, server varint, sequence varint
 //! Statement   trx | previous link | base link | packed text string
 //! Event       trx | previous link | statement time varint (microseconds since 1970) | event type u8 | event flags varint | body string
 //! LongValue   trx | previous link | column varint | bytes string
@@ -94,14 +95,20 @@ pub struct Extents {
     pub records: Vec<Lsn>,
 }
 
-/// XA PREPARE.
+/// XA PREPARE: an event group of its own, ordered like a commit; the transaction stays undecided over a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepare<'a> {
     pub trx: TrxId,
     pub first: Lsn,
     pub last: Lsn,
     pub extents: Lsn,
+    /// Microseconds since 1970.
+    pub time: u64,
+    /// Of [`commit_flags`].
+    pub flags: u8,
     pub xid: Xid<'a>,
+    /// When the transaction is in the binary log.
+    pub gtid: Option<Gtid>,
 }
 
 /// Name of an XA transaction.
@@ -254,22 +261,29 @@ impl<'a> Prepare<'a> {
         put_link(out, lsn, self.first);
         put_link(out, lsn, self.last);
         put_link(out, lsn, self.extents);
+        out.put_varint(self.time);
         let format_id = self.xid.format_id;
         out.put_varint(u64::from(((format_id << 1) ^ (format_id >> 31)) as u32));
         out.put_string(self.xid.gtrid);
         out.put_string(self.xid.bqual);
-        0
+        let flags = self.flags & commit_flags::CHOSEN;
+        let Some(gtid) = &self.gtid else { return flags };
+        put_gtid(out, gtid);
+        flags | GTID
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, 0)?;
+        known_flags(flags, commit_flags::CHOSEN | GTID)?;
         let trx = take_trx(reader, "trx id")?;
         let first = take_link(reader, lsn, "first record")?;
         let last = take_link(reader, lsn, "last record")?;
         let extents = take_link(reader, lsn, "extents")?;
+        let time = reader.varint("prepare time")?;
         let zigzag = take_u32(reader, "XID format id")?;
         let format_id = (zigzag >> 1) as i32 ^ -((zigzag & 1) as i32);
         let (gtrid, bqual) = (reader.string("XID gtrid")?, reader.string("XID bqual")?);
-        Ok(Self { trx, first, last, extents, xid: Xid { format_id, gtrid, bqual } })
+        let gtid = if flags & GTID != 0 { Some(take_gtid(reader)?) } else { None };
+        let flags = flags & commit_flags::CHOSEN;
+        Ok(Self { trx, first, last, extents, time, flags, xid: Xid { format_id, gtrid, bqual }, gtid })
     }
 }
 

@@ -7,12 +7,16 @@
 //! A1. A transaction without an outcome is in the checkpoint's list or has a record in the scan. One that is in the list and whose
 //!     outcome stands in the scan, before or after the Checkpoint record, has ended.
 //! A2. Every commit at or after the purge position is handed to purge; more than that does no harm, purge finds nothing.
-//! A4. A GTID state says up to where it is exact; commits from there on are added to it in their order.
 //! A3. Ids that come back from here are above every id in the log.
+//! A4. A GTID state says up to where it is exact; commits from there on are added to it in their order.
+//! A5. A commit record of trx 0 with the XA flag decides that a prepared transaction is rolled back: from then on it is a loser
+//!     like any other, whether or not its rollback had begun.
 
 use base::{Corruption, Gtid, IndexId, Lsn, SpaceId, TableId, TrxId};
 use hashbrown::{HashMap, HashSet};
-use log_format::record::{ActiveTrx, Checkpoint, Commit, GtidState, NextIds, Prepare, Record, TrxState, Xid};
+use log_format::record::{
+    ActiveTrx, Checkpoint, Commit, GtidState, NextIds, Prepare, Record, TrxState, Xid, commit_flags,
+};
 use page_format::PageOp;
 
 /// A transaction without an outcome.
@@ -28,11 +32,17 @@ pub struct Loser {
 }
 
 /// Name of a prepared XA transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnedXid {
     pub format_id: i32,
     pub gtrid: Vec<u8>,
     pub bqual: Vec<u8>,
+}
+
+impl OwnedXid {
+    pub fn as_xid(&self) -> Xid<'_> {
+        Xid { format_id: self.format_id, gtrid: &self.gtrid, bqual: &self.bqual }
+    }
 }
 
 impl From<Xid<'_>> for OwnedXid {
@@ -135,6 +145,10 @@ impl Analysis {
     }
 
     fn prepare(&mut self, lsn: Lsn, prepare: &Prepare<'_>) {
+        if let Some(gtid) = prepare.gtid {
+            self.gtids.push((lsn, gtid));
+            self.note_needs(prepare.first);
+        }
         let xid = prepare.xid.into();
         let open = self.extend(prepare.trx, lsn);
         open.prepared = Some(xid);
@@ -149,11 +163,21 @@ impl Analysis {
             self.note_needs(commit.first);
         }
         if commit.trx.0 == 0 {
+            if commit.flags & commit_flags::XA != 0 {
+                self.roll_back_prepared(commit.last);
+            }
             return;
         }
         self.end(commit.trx);
         let (id, first, last) = (commit.trx, commit.first, commit.last);
         self.out.committed.push(Committed { id, commit: lsn, first, last });
+    }
+
+    /// A5. `last` is the record that the decision follows in the transaction's chain.
+    fn roll_back_prepared(&mut self, last: Lsn) {
+        if let Some(open) = self.open.values_mut().find(|open| open.last == last) {
+            open.prepared = None;
+        }
     }
 
     fn merge(&mut self, lsn: Lsn, checkpoint: &Checkpoint<'_>) {

@@ -8,10 +8,11 @@
 //! It has a slot from its beginning, an id from its first write. Its records are chained backwards in the log (`last`).
 //! `commit_with` appends the commit record; in the same step, before anybody can see the record as complete, the commit LSN is
 //! in the table and the transaction in the purge queue. Then locks are released; durability is waited for by the caller.
-//! A transaction that is dropped without an end is rolled back.
+//! A transaction that is dropped without an end is rolled back, a prepared one (XA) is left as a crash would leave it.
 
 mod events;
 mod pace;
+mod prepared;
 mod slots;
 mod system;
 mod table;
@@ -135,6 +136,7 @@ pub(crate) struct State {
     pub(crate) scratch: Scratch,
     pub(crate) pace: Pace,
     pub(crate) events: Events,
+    prepared: bool,
     ended: bool,
     released: bool,
 }
@@ -188,6 +190,7 @@ impl State {
             scratch: Scratch::default(),
             pace: Pace::default(),
             events: Events::default(),
+            prepared: false,
             ended: false,
             released: false,
         }
@@ -376,8 +379,8 @@ impl Trx {
         result.map(Committed::release).map_err(|(_, failed)| failed)
     }
 
-    /// Leaves the transaction as a crash would: nothing is undone, its locks stay as long as the process. For prepared
-    /// transactions at a shutdown; recovery takes them up again.
+    /// Leaves the transaction as a crash would: nothing is undone, its locks stay as long as the process; recovery takes it up
+    /// again.
     pub fn abandon(mut self) {
         self.state.ended = true;
         self.state.released = true;
@@ -452,7 +455,7 @@ impl Drop for Trx {
     fn drop(&mut self) {
         if self.state.ended {
             self.release_slot();
-        } else {
+        } else if !self.state.prepared {
             // A transaction that cannot be undone keeps its slot and its locks: the log has stopped, recovery undoes it.
             let _ = self.undo_everything(None);
         }

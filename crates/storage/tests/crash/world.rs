@@ -35,7 +35,13 @@ pub(crate) fn keeps_log(seed: u64) -> bool {
 }
 
 /// The dictionary's part for rollback and purge.
-struct Tables(Vec<Arc<Table>>);
+pub(crate) struct Tables(Vec<Arc<Table>>);
+
+impl Tables {
+    pub(crate) fn of(engine: &Engine, history: &History) -> Self {
+        Self(history.specs.iter().map(|spec| engine.open_table(spec.clone())).collect())
+    }
+}
 
 impl TableSource for Tables {
     fn table(&self, id: TableId) -> Option<Arc<Table>> {
@@ -100,8 +106,7 @@ impl World {
 
     /// Rolls back what the crash had left.
     pub(crate) fn start(&self, history: &History) -> Outcome<()> {
-        let tables = history.specs.iter().map(|spec| self.engine.open_table(spec.clone())).collect();
-        Ok(self.engine.start(Arc::new(Tables(tables)))?)
+        Ok(self.engine.start(Arc::new(Tables::of(&self.engine, history)))?)
     }
 
     pub(crate) fn begin(&self) -> Trx {
