@@ -64,6 +64,7 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
         .map_err(|e| format!("Can't open data directory '{}': {}", directory.display(), why(&e)))?;
     let server = Server::new(variables, backend, Arc::clone(clock))
         .map_err(|e| format!("The server can't start: {e}"))?;
+    server.adopt_branches().map_err(|e| format!("Prepared transactions can't be taken up: {e}"))?;
     let running = server::start(&server, &addresses)
         .map_err(|e| format!("Can't start server: Bind on TCP/IP port {}: {e}", addresses.port));
     let outcome = running.map(|running| {

@@ -385,6 +385,11 @@ impl MdlHandle {
         outcome
     }
 
+    /// The session's number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     pub fn locks(&self) -> &Arc<Locks> {
         &self.locks
     }
@@ -407,6 +412,17 @@ impl MdlHandle {
     /// End of the transaction.
     pub fn release_all(&self) {
         self.release_to(0);
+    }
+}
+
+impl MdlContext {
+    /// The locks outlive their session under another number, which nobody uses: a prepared XA transaction's.
+    pub fn renumber(&mut self, id: u64) {
+        let mut graph = guard(&self.locks.graph);
+        graph.remove(&self.id);
+        graph.insert(id, self.holder.clone());
+        drop(graph);
+        self.0.id = id;
     }
 }
 

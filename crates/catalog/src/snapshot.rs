@@ -75,6 +75,10 @@ impl Snapshot {
         self.databases.get(schema)?.tables.get(name)
     }
 
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableHandle>> {
+        self.databases.values().flat_map(|database| database.tables.values())
+    }
+
     /// Whether `handle` is still the current version of its table.
     pub fn is_current(&self, handle: &Arc<TableHandle>) -> bool {
         self.table(handle.schema(), handle.name()).is_some_and(|now| Arc::ptr_eq(now, handle))

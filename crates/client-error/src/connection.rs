@@ -90,6 +90,15 @@ conditions! {
         "Transaction characteristics can't be changed while a transaction is in progress";
     read_only_transaction() = 1792 b"25006" "Cannot execute statement in a READ ONLY transaction";
     no_such_savepoint(name: &str) = 1305 b"42000" "SAVEPOINT {name} does not exist";
+    // XA.
+    xa_unknown() = 1397 b"XAE04" "XAER_NOTA: Unknown XID";
+    xa_invalid() = 1398 b"XAE05" "XAER_INVAL: Invalid arguments (or unsupported command)";
+    xa_wrong_state(state: &str) = 1399 b"XAE07"
+        "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} state";
+    xa_outside() = 1400 b"XAE09" "XAER_OUTSIDE: Some work is done outside global transaction";
+    xa_duplicate() = 1440 b"XAE08" "XAER_DUPID: The XID already exists";
+    xa_rolled_back_by_deadlock() = 1614 b"XA102"
+        "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     /// The log refuses to take or keep a commit; nobody knows yet whether it is on disk.
     commit_failed(reason: &str) = 1180 b"HY000" "Got error 5 \"{reason}\" during COMMIT";
     // Backup.

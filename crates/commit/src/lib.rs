@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod positions;
+mod xa;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -185,7 +186,11 @@ impl Committer {
 
     /// Commits and waits as the flush policy says.
     pub fn commit(&self, trx: Trx, numbering: Option<Numbering>) -> Result<Done, CommitError> {
-        let done = self.commit_without_waiting(trx, numbering)?;
+        self.commit_without_waiting(trx, numbering).and_then(|done| self.waited(done))
+    }
+
+    /// Waits as the flush policy says.
+    fn waited(&self, done: Done) -> Result<Done, CommitError> {
         if let Some(end) = done.end {
             self.log.wait_commit(end).map_err(CommitError::Unknown)?;
         }
@@ -213,26 +218,44 @@ impl Committer {
             trx.commit_with(|_, _| ()).map_err(|(_, e)| CommitError::NotWritten(e))?.release();
             return Ok(Done { end: reads_below, ..Done::default() });
         };
-        let time = self.clock.wall().as_micros() as u64;
+        let time = self.now();
+        let (gtid, committed) = self.numbered(numbering, &parts, |numbered, tell| {
+            let committed = trx.commit_with_then(|lsn, out| encode(&parts, time, numbered, lsn, out), tell);
+            committed.map(|done| (done.record(), done)).map_err(|(_, failed)| failed)
+        })?;
+        Ok(Done::of(gtid, committed.release()))
+    }
+
+    /// Microseconds since 1970.
+    fn now(&self) -> u64 {
+        self.clock.wall().as_micros() as u64
+    }
+
+    /// Appends the record of a commit or of a prepared transaction, with the next GTID if it has events and is to be numbered.
+    /// `append` says where the record stands, and tells readers of the log's end before the record is ready.
+    fn numbered<T>(
+        &self,
+        numbering: Option<Numbering>,
+        parts: &CommitParts,
+        append: impl FnOnce(
+            Option<(Gtid, Numbering)>,
+            &dyn Fn(Appended),
+        ) -> Result<(Option<Appended>, T), LogFailed>,
+    ) -> Result<(Option<Gtid>, T), CommitError> {
         let Some(numbering) = numbering.filter(|_| parts.has_events) else {
-            let committed = trx
-                .commit_with(|lsn, out| encode(&parts, time, None, lsn, out))
-                .map_err(|(_, e)| CommitError::NotWritten(e))?;
-            return Ok(Done::of(None, committed.release()));
+            return Ok((None, append(None, &|_| ()).map_err(CommitError::NotWritten)?.1));
         };
         let mut order = self.order();
         if self.state_is_due(&order) {
             self.append_state(&mut order, Lsn::NONE, false).map_err(CommitError::NotWritten)?;
         }
         let gtid = order.positions.next(numbering);
-        let build = |lsn, out: &mut Vec<u8>| encode(&parts, time, Some((gtid, numbering)), lsn, out);
-        let committed = trx
-            .commit_with_then(build, |record| self.feed.push(record.start))
-            .map_err(|(_, e)| CommitError::NotWritten(e))?;
-        self.note(&mut order, &parts, gtid, committed.record());
+        let tell = |record: Appended| self.feed.push(record.start);
+        let (record, appended) = append(Some((gtid, numbering)), &tell).map_err(CommitError::NotWritten)?;
+        self.note(&mut order, parts, gtid, record);
         drop(order);
         self.feed.wake();
-        Ok(Done::of(Some(gtid), committed.release()))
+        Ok((Some(gtid), appended))
     }
 
     /// A commit with a GTID is in the log: the rest of the critical section.
@@ -256,11 +279,20 @@ impl Done {
     }
 }
 
-fn encode(parts: &CommitParts, time: u64, numbered: Option<(Gtid, Numbering)>, lsn: Lsn, out: &mut Vec<u8>) {
+/// What a commit record or a Prepare record says of its group.
+fn flags_of(parts: &CommitParts, numbered: Option<(Gtid, Numbering)>) -> u8 {
     let mut flags = numbered.map_or(0, |(_, numbering)| numbering.flags);
     if parts.waited {
         flags |= commit_flags::WAITED;
     }
+    if parts.prepared {
+        flags |= commit_flags::XA;
+    }
+    flags
+}
+
+fn encode(parts: &CommitParts, time: u64, numbered: Option<(Gtid, Numbering)>, lsn: Lsn, out: &mut Vec<u8>) {
+    let flags = flags_of(parts, numbered);
     let commit = Commit {
         trx: parts.trx,
         first: parts.first,

@@ -229,6 +229,7 @@ impl Server {
             2 | 3 => Shutdown::LogOnly,
             _ => Shutdown::Fast,
         };
+        self.branches().leave_all();
         self.backend().engine.shutdown(how)
     }
 }

@@ -53,5 +53,6 @@ mod transport;
 mod user_locks;
 pub mod variables;
 mod write_gate;
+mod xa;
 
 pub use handshake::VERSION;

@@ -33,6 +33,7 @@ use crate::registry::{Connections, Kill};
 use crate::transport::Transport;
 use crate::variables::{GlobalVariables, Setting, Var};
 use crate::write_gate::WriteGate;
+use crate::xa::Branches;
 
 /// Stack of a connection's thread: only touched pages cost memory.
 const CONNECTION_STACK: usize = 2 * 1024 * 1024;
@@ -67,6 +68,7 @@ pub struct Server {
     /// Who replicates from here.
     pub replicas: Replicas,
     pub semi_sync: Arc<SemiSync>,
+    branches: Branches,
     clock: Arc<dyn Clock>,
     started_us: u64,
     query_ids: AtomicU64,
@@ -95,6 +97,7 @@ impl Server {
             write_gate: WriteGate::default(),
             replicas: Replicas::default(),
             semi_sync: Arc::default(),
+            branches: Branches::default(),
             clock,
             started_us,
             query_ids: AtomicU64::new(1),
@@ -110,6 +113,9 @@ impl Server {
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+    pub(crate) fn branches(&self) -> &Branches {
+        &self.branches
     }
     pub(crate) fn write_gate(&self) -> &WriteGate {
         &self.write_gate

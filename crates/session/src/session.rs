@@ -181,15 +181,17 @@ impl Session {
 
     /// The connection ends: everything it holds is given back.
     pub(crate) fn end(&mut self) {
-        self.transaction.abandon();
         self.release_all_locks();
+        self.detach_branch();
+        self.transaction.abandon();
         self.server.forget_prepared(self.prepared.count() as u64);
     }
 
     /// As after a log-in by the same user: COM_RESET_CONNECTION and COM_CHANGE_USER.
     pub(crate) fn reset(&mut self) {
-        self.transaction.abandon();
         self.release_all_locks();
+        self.detach_branch();
+        self.transaction.abandon();
         self.entry.set_in_transaction(false);
         self.server.forget_prepared(self.prepared.count() as u64);
         self.prepared = PreparedStatements::default();

@@ -107,7 +107,9 @@ pub(crate) fn run_one(
     let statement = &parsed.statement;
     session.begin_statement(!keeps_diagnostics(statement));
     session.entry.counters.count(counter_of(statement));
-    if commits_implicitly(statement) {
+    let commits = commits_implicitly(statement);
+    session.branch_admits_statement(statement, commits)?;
+    if commits {
         session.commit_for_ddl()?;
     }
     match statement {
@@ -131,6 +133,7 @@ pub(crate) fn run_one(
             session.send_ok(out, &Done::default(), reply.more);
         }
         Statement::Transaction(t) => return transaction::run(session, out, t, reply),
+        Statement::Xa(x) => crate::xa::run(session, out, x, reply)?,
         Statement::Prepare(p) => crate::named::prepare(session, out, p, reply)?,
         Statement::Execute(e) => return crate::named::execute(session, out, e, reply),
         Statement::Deallocate(name) => crate::named::deallocate(session, out, *name, reply)?,

@@ -16,6 +16,7 @@ use client_error::{ClientError, connection as error};
 use sql_plan::error::SqlError;
 use sql_syntax::ast::{self, Completion, TransactionStatement};
 use storage::lock::Owner;
+use storage::recovery::OwnedXid;
 use storage::trx::{Isolation, Savepoint, Trx};
 
 use crate::counters::Counter;
@@ -27,6 +28,7 @@ use crate::settings::isolation_of;
 use crate::statement::{Reply, Then};
 use crate::variables::Var;
 use crate::write_gate::Passing;
+use crate::xa::Branch;
 
 /// What a statement asks of its transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +70,8 @@ pub(crate) struct Transaction {
     explicit: bool,
     read_only: bool,
     savepoints: Vec<(String, Savepoint)>,
+    /// The XA branch that the session works on.
+    pub xa: Option<Branch>,
     pub mdl: MdlContext,
     owner: Arc<Mutex<Option<Arc<Owner>>>>,
     /// SET TRANSACTION without a scope: for the next transaction.
@@ -97,6 +101,7 @@ impl Transaction {
             explicit: false,
             read_only: false,
             savepoints: Vec::new(),
+            xa: None,
             mdl: server.locks().context(entry.id),
             owner,
             next_isolation: None,
@@ -126,6 +131,19 @@ impl Transaction {
         (self.trx.as_mut(), &mut self.mdl)
     }
 
+    /// The prepared engine transaction of the session's own branch.
+    pub(crate) fn take_prepared(&mut self) -> Option<Trx> {
+        if self.trx.as_ref().is_some_and(Trx::is_prepared) { self.trx.take() } else { None }
+    }
+    /// Gives a prepared transaction away with its metadata locks; what follows here begins anew.
+    pub(crate) fn detach(&mut self, prepared: bool, server: &Server) -> Option<(Trx, MdlContext)> {
+        let trx = if prepared { self.take_prepared()? } else { return None };
+        let id = self.mdl.id();
+        self.mdl.renumber(server.branches().number());
+        let fresh = server.locks().context(id);
+        Some((trx, std::mem::replace(&mut self.mdl, fresh)))
+    }
+
     /// The engine's transaction has ended: nothing is left of it but the session's locks.
     fn forget(&mut self) {
         *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -145,6 +163,7 @@ impl Transaction {
 impl Session {
     /// Opens a transaction for a statement, if none is open, and starts the statement in it.
     pub(crate) fn ensure_trx(&mut self, need: Need) -> Result<(), ClientError> {
+        self.branch_admits(need)?;
         if need == Need::Write {
             if self.would_be_read_only() {
                 return Err(error::read_only_transaction());
@@ -271,11 +290,13 @@ impl Session {
         };
         if whole || !self.transaction.explicit {
             self.transaction_rollback();
+            self.branch_lost();
         } else if let Some(trx) = &mut self.transaction.trx
             && trx.rollback_statement().is_err()
         {
             // What cannot be undone in part is undone whole, by recovery if need be.
             self.transaction_rollback();
+            self.branch_lost();
         }
     }
 
@@ -302,12 +323,18 @@ impl Session {
         self.close_transaction();
         if wrote {
             self.leave_commit();
+            self.entry.counters.count(Counter::HandlerCommit);
         }
+        self.committed_as(outcome)
+    }
+
+    /// Keeps the GTID that a commit got, or says why it failed.
+    pub(crate) fn committed_as(
+        &mut self,
+        outcome: Result<commit::Done, commit::CommitError>,
+    ) -> Result<(), ClientError> {
         match outcome {
             Ok(done) => {
-                if wrote {
-                    self.entry.counters.count(Counter::HandlerCommit);
-                }
                 self.after_commit(&done);
                 Ok(())
             }
@@ -344,7 +371,31 @@ impl Session {
         self.close_transaction();
     }
 
-    fn close_transaction(&mut self) {
+    /// XA START: like BEGIN.
+    pub(crate) fn begin_branch(&mut self) -> Result<(), ClientError> {
+        self.begin(false, None)
+    }
+
+    /// Whether something is open that a branch must not mix with.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.transaction.explicit || self.transaction.trx.is_some() || self.table_locks.tables().is_some()
+    }
+
+    /// XA PREPARE. A branch that has changed nothing leaves no record.
+    pub(crate) fn prepare_branch(&mut self, xid: &OwnedXid) -> Result<(), ClientError> {
+        if !self.transaction.trx.as_ref().is_some_and(Trx::has_written) {
+            return Ok(());
+        }
+        self.enter_commit()?;
+        let numbering = self.numbering();
+        let server = Arc::clone(self.server());
+        let Some(trx) = &mut self.transaction.trx else { return Ok(()) };
+        let outcome = server.committer().prepare(trx, xid, numbering);
+        self.leave_commit();
+        self.committed_as(outcome)
+    }
+
+    pub(crate) fn close_transaction(&mut self) {
         let was_explicit = self.transaction.explicit;
         self.transaction.forget();
         if was_explicit {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Lsn;
 use log::{FrameStart, Log};
-use log_format::record::{ActiveTrx, Checkpoint, GtidState, NextIds, Record, TrxState};
+use log_format::record::{ActiveTrx, Checkpoint, GtidState, NextIds, Record};
 
 use crate::engine::EngineError;
 use crate::engine::control::{ControlBlock, ControlFile};
@@ -33,6 +33,8 @@ use crate::pool::BufferPool;
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) active: Vec<ActiveTrx>,
+    /// Lowest Prepare record of the active ones: the names of branches are there alone.
+    pub(crate) oldest_prepare: Option<Lsn>,
     pub(crate) next: NextIds,
     pub(crate) purge_position: Lsn,
     pub(crate) gtids: GtidState,
@@ -135,9 +137,8 @@ impl Checkpointer {
 
     /// Asked before the Checkpoint record is appended: the frame that is being filled is known exactly, older ones sparsely.
     fn scan_start(&self, redo_start: Lsn, facts: &Facts) -> FrameStart {
-        // The Prepare record has the name: it is not in the checkpoint. It is the last record of its transaction, or above it.
-        let prepared = facts.active.iter().filter(|trx| trx.state == TrxState::Prepared).map(|trx| trx.last);
-        self.log.frame_start_before(prepared.fold(redo_start.min(facts.purge_position), Lsn::min))
+        let wanted = redo_start.min(facts.purge_position);
+        self.log.frame_start_before(facts.oldest_prepare.map_or(wanted, |prepare| prepare.min(wanted)))
     }
 }
 

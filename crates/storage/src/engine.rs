@@ -206,13 +206,16 @@ impl Engine {
     }
 
     fn facts(&self) -> Facts {
-        let active = self.kernel.trxs.active_transactions().into_iter().map(|t| {
-            let state = if t.prepared { TrxState::Prepared } else { TrxState::Active };
+        let active = self.kernel.trxs.active_transactions();
+        let oldest_prepare = active.iter().map(|t| t.prepare).filter(|prepare| !prepare.is_none()).min();
+        let active = active.into_iter().map(|t| {
+            let state = if t.prepare.is_none() { TrxState::Active } else { TrxState::Prepared };
             ActiveTrx { trx: t.id, first: t.first, last: t.last, state }
         });
         let needed = self.kernel.needed_log();
         Facts {
             active: active.collect(),
+            oldest_prepare,
             next: NextIds {
                 trx: self.kernel.trxs.table().next_id(),
                 table: TableId(self.next_table.load(Ordering::Relaxed)),
@@ -347,7 +350,7 @@ fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> (Losers, Vec<(Owned
     for found in &recovered.losers {
         let Loser { id, first, last, .. } = *found;
         match &found.prepared {
-            Some(xid) => prepared.push((xid.clone(), kernel.adopt_prepared(found))),
+            Some(branch) => prepared.push((branch.xid.clone(), kernel.adopt_prepared(found, branch))),
             None => losers.push(kernel.adopt(id, first, last)),
         }
     }

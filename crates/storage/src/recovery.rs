@@ -26,7 +26,7 @@ use env::Disk;
 use log::{Log, LogConfig, LogError};
 use log_format::record::Record;
 
-pub use analysis::{Committed, Loser, OwnedXid, Recovered};
+pub use analysis::{Branch, Committed, Loser, OwnedXid, Recovered};
 
 use crate::engine::EngineError;
 use crate::engine::barrier::LogBarrier;

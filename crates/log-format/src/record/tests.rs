@@ -264,8 +264,9 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
                 flags: commit_flags::WAITED,
                 xid,
                 gtid: Some(gtid),
+                thread_id: 9,
             }),
-            bytes(13, 0x88, &[&[0xe8, 7, 100, 10, 0, 5, 1], b"\x01g\0", gtid_bytes]),
+            bytes(13, 0x88, &[&[0xe8, 7, 100, 10, 0, 5, 1], b"\x01g\0", gtid_bytes, &[9]]),
         ),
         (
             Record::Statement(Statement { trx, previous, base: previous, packed: b"DELETE" }),

@@ -9,7 +9,8 @@
 //! RollbackTo  trx | undo-next link
 //! Extents     trx | link to the transaction's Extents before | count varint | {LSN as distance below the one before}...
 //! Prepare     trx | first link | last link | extents link | time varint (microseconds since 1970)
-//!             | format id varint (zigzag) | gtrid string | bqual string | with GTID: domain varint, server varint, sequence varint
+//!             | format id varint (zigzag) | gtrid string | bqual string | with GTID: domain varint, server varint,
+//!             sequence varint, thread id varint
 //! Statement   trx | previous link | base link | packed text string
 //! Event       trx | previous link | statement time varint (microseconds since 1970) | event type u8 | event flags varint | body string
 //! LongValue   trx | previous link | column varint | bytes string
@@ -109,6 +110,8 @@ pub struct Prepare<'a> {
     pub xid: Xid<'a>,
     /// When the transaction is in the binary log.
     pub gtid: Option<Gtid>,
+    /// The connection that prepared it; said with the GTID only.
+    pub thread_id: u32,
 }
 
 /// Name of an XA transaction.
@@ -269,6 +272,7 @@ impl<'a> Prepare<'a> {
         let flags = self.flags & commit_flags::CHOSEN;
         let Some(gtid) = &self.gtid else { return flags };
         put_gtid(out, gtid);
+        out.put_varint(u64::from(self.thread_id));
         flags | GTID
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
@@ -281,9 +285,15 @@ impl<'a> Prepare<'a> {
         let zigzag = take_u32(reader, "XID format id")?;
         let format_id = (zigzag >> 1) as i32 ^ -((zigzag & 1) as i32);
         let (gtrid, bqual) = (reader.string("XID gtrid")?, reader.string("XID bqual")?);
-        let gtid = if flags & GTID != 0 { Some(take_gtid(reader)?) } else { None };
+        let mut gtid = None;
+        let mut thread_id = 0;
+        if flags & GTID != 0 {
+            gtid = Some(take_gtid(reader)?);
+            thread_id = take_u32(reader, "thread id")?;
+        }
         let flags = flags & commit_flags::CHOSEN;
-        Ok(Self { trx, first, last, extents, time, flags, xid: Xid { format_id, gtrid, bqual }, gtid })
+        let xid = Xid { format_id, gtrid, bqual };
+        Ok(Self { trx, first, last, extents, time, flags, xid, gtid, thread_id })
     }
 }
 

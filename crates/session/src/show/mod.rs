@@ -146,6 +146,50 @@ fn name_of(kind: &ShowKind<'_>) -> String {
     debug.split([' ', '(', '{']).next().unwrap_or("").to_uppercase()
 }
 
+/// XA RECOVER: the prepared branches.
+pub(crate) fn prepared(
+    session: &mut Session,
+    out: &mut Output,
+    sql_format: bool,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let data = ColumnMeta::text("data", if sql_format { 512 } else { 128 });
+    let columns = vec![int("formatID", 11), int("gtrid_length", 11), int("bqual_length", 11), data];
+    let mut listing = Listing::new(columns);
+    for xid in session.prepared_branches() {
+        let text =
+            if sql_format { xid_text(&xid).into_bytes() } else { [&xid.gtrid[..], &xid.bqual].concat() };
+        let number = |n: usize| Value::Int(n as i64);
+        let lengths = [number(xid.gtrid.len()), number(xid.bqual.len())];
+        let data = Value::str(&text, Collation::UTF8MB3_GENERAL_CI);
+        listing.row([Value::Int(i64::from(xid.format_id))].into_iter().chain(lengths).chain([data]));
+    }
+    send(session, out, listing, None, reply)
+}
+
+/// As XA statements take it: `'gtrid'[,'bqual'[,format]]`, in hexadecimal where it has other than plain characters.
+fn xid_text(xid: &storage::recovery::OwnedXid) -> String {
+    let quoted = |bytes: &[u8]| {
+        let plain = bytes.iter().all(|b| (b' '..0x7f).contains(b) && *b != b'\'' && *b != b'\\');
+        match std::str::from_utf8(bytes) {
+            Ok(text) if plain => format!("'{text}'"),
+            _ => {
+                let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+                format!("X'{hex}'")
+            }
+        }
+    };
+    let mut text = quoted(&xid.gtrid);
+    if !xid.bqual.is_empty() || xid.format_id != 1 {
+        text.push(',');
+        text.push_str(&quoted(&xid.bqual));
+    }
+    if xid.format_id != 1 {
+        text.push_str(&format!(",{}", xid.format_id));
+    }
+    text
+}
+
 /// Filters and sends a listing.
 fn send(
     session: &mut Session,

@@ -28,7 +28,17 @@ pub struct Loser {
     /// Its last record: rollback walks back from here.
     pub last: Lsn,
     /// Prepared transactions are not rolled back: their user decides.
-    pub prepared: Option<OwnedXid>,
+    pub prepared: Option<Branch>,
+}
+
+/// A prepared XA transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    pub xid: OwnedXid,
+    /// Its Prepare record.
+    pub record: Lsn,
+    /// Its XA PREPARE is in the binary log.
+    pub logged: bool,
 }
 
 /// Name of a prepared XA transaction.
@@ -149,9 +159,9 @@ impl Analysis {
             self.gtids.push((lsn, gtid));
             self.note_needs(prepare.first);
         }
-        let xid = prepare.xid.into();
+        let branch = Branch { xid: prepare.xid.into(), record: lsn, logged: prepare.gtid.is_some() };
         let open = self.extend(prepare.trx, lsn);
-        open.prepared = Some(xid);
+        open.prepared = Some(branch);
         if !prepare.first.is_none() {
             open.first = open.first.min(prepare.first);
         }

@@ -252,7 +252,7 @@ impl Trx {
         event_type: u8,
         event_flags: u32,
         body: &[u8],
-    ) -> Result<(), RowError> {
+    ) -> Result<(), log::LogFailed> {
         let appended = self.append_chained(|trx, previous, lsn, out| {
             Record::Event(Event { trx, previous, time, event_type, event_flags, body }).encode(lsn, out);
         })?;

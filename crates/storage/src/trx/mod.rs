@@ -18,6 +18,7 @@ mod system;
 mod table;
 mod view;
 
+use prepared::Prepared;
 pub use slots::{ActiveTrx, Slot, Slots};
 pub use system::{CommittedTrx, TrxSystem};
 pub use table::{Fate, TrxTable};
@@ -107,6 +108,8 @@ pub struct CommitParts {
     pub has_events: bool,
     /// It has waited for a row lock.
     pub waited: bool,
+    /// It is prepared (XA).
+    pub prepared: bool,
 }
 
 /// A running transaction. One session's thread uses it at a time.
@@ -136,7 +139,7 @@ pub(crate) struct State {
     pub(crate) scratch: Scratch,
     pub(crate) pace: Pace,
     pub(crate) events: Events,
-    prepared: bool,
+    prepared: Option<Prepared>,
     ended: bool,
     released: bool,
 }
@@ -190,7 +193,7 @@ impl State {
             scratch: Scratch::default(),
             pace: Pace::default(),
             events: Events::default(),
-            prepared: false,
+            prepared: None,
             ended: false,
             released: false,
         }
@@ -313,7 +316,12 @@ impl Trx {
     pub fn commit_parts(&self) -> Option<CommitParts> {
         let t = &self.state;
         let (definition, has_events) = (t.events.definition(), t.events.has_any());
-        let needs = if definition.is_none() { t.first } else { t.first.min(definition) };
+        let needs = match definition {
+            // Its rows are the Prepare record's group.
+            _ if t.prepared.is_some() => t.last,
+            none if none.is_none() => t.first,
+            definition => t.first.min(definition),
+        };
         let extents = t.events.extents();
         self.has_written().then_some(CommitParts {
             trx: t.id,
@@ -323,6 +331,7 @@ impl Trx {
             needs,
             has_events,
             waited: t.events.waited,
+            prepared: t.prepared.is_some(),
         })
     }
 
@@ -455,7 +464,7 @@ impl Drop for Trx {
     fn drop(&mut self) {
         if self.state.ended {
             self.release_slot();
-        } else if !self.state.prepared {
+        } else if self.state.prepared.is_none() {
             // A transaction that cannot be undone keeps its slot and its locks: the log has stopped, recovery undoes it.
             let _ = self.undo_everything(None);
         }

@@ -13,28 +13,50 @@ use log::{Appended, LogFailed};
 use log_format::record::Record;
 
 use crate::kernel::Kernel;
-use crate::recovery::Loser;
+use crate::recovery::{Branch, Loser};
 use crate::row::{RowError, read_record};
 use crate::trx::Trx;
 use std::sync::Arc;
 
+/// What is known of a prepared transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prepared {
+    /// Its XA PREPARE is an event group.
+    logged: bool,
+}
+
 impl Trx {
-    /// Whether its user has to decide about it.
-    pub fn is_prepared(&self) -> bool {
-        self.state.prepared
+    /// Whether its XA PREPARE is in the binary log.
+    pub fn is_logged_as_prepared(&self) -> bool {
+        self.state.prepared.is_some_and(|prepared| prepared.logged)
     }
 
-    /// Appends the Prepare record that `build` writes (from `commit_parts`): from now on the transaction outlives its session and a
-    /// crash. It must have written something. Its row locks stay, its read view goes.
-    pub fn prepare_with(&mut self, build: impl FnMut(Lsn, &mut Vec<u8>)) -> Result<Appended, LogFailed> {
+    /// Whether its user has to decide about it.
+    pub fn is_prepared(&self) -> bool {
+        self.state.prepared.is_some()
+    }
+
+    /// Appends the Prepare record that `build` writes (from `commit_parts`), and calls `then` before it is ready: from now on the
+    /// transaction outlives its session and a crash. It must have written something. Its row locks stay, its read view goes.
+    /// `logged` says that the record is an event group.
+    pub fn prepare_with(
+        &mut self,
+        logged: bool,
+        build: impl FnMut(Lsn, &mut Vec<u8>),
+        then: impl FnOnce(Appended),
+    ) -> Result<Appended, LogFailed> {
         assert!(
-            self.has_written() && !self.state.prepared,
+            self.has_written() && self.state.prepared.is_none(),
             "what is prepared has changed something, and is prepared once"
         );
         let slot = Arc::clone(&self.state.slot);
-        let record = self.kernel.store.log.append_then(build, |record| slot.set_prepared(record.start))?;
+        let record = self.kernel.store.log.append_then(build, |record| {
+            slot.set_prepared(record.start);
+            then(record);
+        })?;
         self.state.appended(record);
-        self.state.prepared = true;
+        self.state.prepared = Some(Prepared { logged });
+        self.state.events = Default::default();
         self.state.view = None;
         self.state.slot.clear_snapshot();
         Ok(record)
@@ -44,10 +66,14 @@ impl Trx {
     pub fn decide_rollback_with(
         &mut self,
         build: impl FnMut(Lsn, &mut Vec<u8>),
+        then: impl FnOnce(Appended),
     ) -> Result<Appended, LogFailed> {
         let slot = Arc::clone(&self.state.slot);
-        let record = self.kernel.store.log.append_then(build, |_| slot.clear_prepared())?;
-        self.state.prepared = false;
+        let record = self.kernel.store.log.append_then(build, |record| {
+            slot.clear_prepared();
+            then(record);
+        })?;
+        self.state.prepared = None;
         Ok(record)
     }
 
@@ -74,10 +100,10 @@ impl Trx {
 
 impl Kernel {
     /// Recovery: takes up a prepared transaction.
-    pub(crate) fn adopt_prepared(self: &Arc<Self>, found: &Loser) -> Trx {
+    pub(crate) fn adopt_prepared(self: &Arc<Self>, found: &Loser, branch: &Branch) -> Trx {
         let mut trx = self.adopt(found.id, found.first, found.last);
-        trx.state.slot.set_prepared(found.last);
-        trx.state.prepared = true;
+        trx.state.slot.set_prepared(branch.record);
+        trx.state.prepared = Some(Prepared { logged: branch.logged });
         trx
     }
 }

@@ -30,7 +30,7 @@ pub struct Slot {
     snapshot: AtomicU64,
     first: AtomicU64,
     last: AtomicU64,
-    prepared: AtomicBool,
+    prepare: AtomicU64,
     owner: Arc<Owner>,
 }
 
@@ -42,8 +42,8 @@ pub struct ActiveTrx {
     pub first: Lsn,
     /// Its latest record, none when it has an id and no record yet.
     pub last: Lsn,
-    /// XA PREPARE: a restart keeps it.
-    pub prepared: bool,
+    /// Its Prepare record (XA): a restart keeps it. None when it is not prepared.
+    pub prepare: Lsn,
     pub slot: u32,
 }
 
@@ -54,7 +54,7 @@ impl Slot {
             snapshot: AtomicU64::new(NO_SNAPSHOT),
             first: AtomicU64::new(0),
             last: AtomicU64::new(0),
-            prepared: AtomicBool::new(false),
+            prepare: AtomicU64::new(0),
             owner: Owner::new(number),
         })
     }
@@ -79,7 +79,7 @@ impl Slot {
     pub(crate) fn begin_writing(&self, id: TrxId, first: Lsn) {
         self.first.store(first.0, Ordering::Relaxed);
         self.last.store(0, Ordering::Relaxed);
-        self.prepared.store(false, Ordering::Relaxed);
+        self.prepare.store(0, Ordering::Relaxed);
         self.owner.set_trx_id(id);
     }
     /// After a record was reserved and before the latches of the pages it changed are released (see
@@ -90,22 +90,20 @@ impl Slot {
 
     /// The Prepare record has been reserved, and the log cannot be ready past it yet: so a checkpoint that looks later knows.
     pub(crate) fn set_prepared(&self, prepare: Lsn) {
-        self.last.store(prepare.0, Ordering::Release);
-        self.prepared.store(true, Ordering::Release);
+        self.prepare.store(prepare.0, Ordering::Release);
     }
 
     /// It has been decided that the prepared transaction is rolled back.
     pub(crate) fn clear_prepared(&self) {
-        self.prepared.store(false, Ordering::Release);
+        self.prepare.store(0, Ordering::Release);
     }
 
     fn active(&self) -> Option<ActiveTrx> {
         let id = self.owner.trx_id();
-        // Before `last`: what is seen as prepared has its Prepare record at or above `last`'s value at that time.
-        let prepared = self.prepared.load(Ordering::Acquire);
+        let prepare = Lsn(self.prepare.load(Ordering::Acquire));
         let found = ActiveTrx {
             id,
-            prepared,
+            prepare,
             first: Lsn(self.first.load(Ordering::Acquire)),
             last: Lsn(self.last.load(Ordering::Acquire)),
             slot: self.number(),
@@ -225,7 +223,7 @@ mod tests {
         a.set_last(Lsn(120));
         b.set_snapshot(Lsn(90));
         let expected =
-            ActiveTrx { id: TrxId(7), first: Lsn(100), last: Lsn(120), prepared: false, slot: a.number() };
+            ActiveTrx { id: TrxId(7), first: Lsn(100), last: Lsn(120), prepare: Lsn::NONE, slot: a.number() };
         assert_eq!(slots.active(), [expected]);
         assert_eq!(slots.oldest_snapshot(Lsn(95)), Lsn(90));
         assert_eq!(slots.oldest_snapshot(Lsn(80)), Lsn(80));

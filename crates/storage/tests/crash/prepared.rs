@@ -54,21 +54,26 @@ fn commit_one(world: &World, id: i64) -> Outcome<()> {
 }
 
 fn prepare(world: &World, trx: &mut Trx) -> Outcome<()> {
-    let CommitParts { trx: id, first, last } = trx.commit_parts().expect("it has written");
+    let CommitParts { trx: id, first, last, .. } = trx.commit_parts().expect("it has written");
     let xid = xid();
-    let record = trx.prepare_with(|lsn, out| {
-        let prepare = Prepare {
-            trx: id,
-            first,
-            last,
-            extents: Lsn::NONE,
-            time: 1,
-            flags: 0,
-            xid: xid.as_xid(),
-            gtid: None,
-        };
-        Record::Prepare(prepare).encode(lsn, out);
-    })?;
+    let record = trx.prepare_with(
+        false,
+        |lsn, out| {
+            let prepare = Prepare {
+                trx: id,
+                first,
+                last,
+                extents: Lsn::NONE,
+                time: 1,
+                flags: 0,
+                xid: xid.as_xid(),
+                gtid: None,
+                thread_id: 0,
+            };
+            Record::Prepare(prepare).encode(lsn, out);
+        },
+        |_| (),
+    )?;
     Ok(world.engine.log().wait_durable(record.end)?)
 }
 
@@ -81,12 +86,23 @@ fn decide(world: &World, mut trx: Trx, history: &History, commits: bool) -> Outc
         return Ok(log.wait_durable(record.end)?);
     }
     let last = trx.last_lsn();
-    let record = trx.decide_rollback_with(|lsn, out| {
-        let flags = commit_flags::XA;
-        let decision =
-            Commit { trx: base::TrxId(0), first: last, last, extents: Lsn::NONE, time: 1, flags, gtid: None };
-        Record::Commit(decision).encode(lsn, out);
-    })?;
+    let record = trx.decide_rollback_with(
+        |lsn, out| {
+            let flags = commit_flags::XA;
+            let decision = Commit {
+                trx: base::TrxId(0),
+                first: last,
+                last,
+                extents: Lsn::NONE,
+                time: 1,
+                flags,
+                gtid: None,
+                thread_id: 0,
+            };
+            Record::Commit(decision).encode(lsn, out);
+        },
+        |_| (),
+    )?;
     log.wait_durable(record.end)?;
     let tables = crate::world::Tables::of(&world.engine, history);
     Ok(trx.rollback_with(&tables)?)
