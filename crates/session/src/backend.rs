@@ -146,6 +146,11 @@ fn engine_config(v: &GlobalVariables) -> EngineConfig {
     config
 }
 
+/// Name of a file of the binary log.
+pub(crate) fn file_name_of(number: u64) -> String {
+    format!("{number:06}.seg")
+}
+
 impl Server {
     pub(crate) fn begin(&self, options: TrxOptions) -> Result<Trx, ClientError> {
         Ok(self.backend().engine.begin(options))
@@ -206,7 +211,7 @@ impl Server {
     /// Segments of the log, which are the binary log's files, oldest first.
     pub(crate) fn log_files(&self) -> Vec<(String, u64)> {
         let files = self.backend().binlog.files();
-        files.into_iter().map(|file| (format!("{:06}.seg", file.number), file.size)).collect()
+        files.into_iter().map(|file| (file_name_of(file.number), file.size)).collect()
     }
 
     /// Bytes of a table's data file.

@@ -8,6 +8,7 @@ use wire::{ChangeUser, Command};
 use crate::binary;
 use crate::connection::Incoming;
 use crate::counters::Counter;
+use crate::dump::{self, DumpCommand};
 use crate::handshake::{self, Proof, Refused};
 use crate::output::Output;
 use crate::registry::{Doing, Kill};
@@ -107,7 +108,9 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
         Command::BinlogDump { .. } if !session.rights.global().has(Privileges::REPLICATION_SLAVE) => {
             out.error(&denied::privilege_needed(Privileges::REPLICATION_SLAVE.name()));
         }
-        Command::BinlogDump { .. } => out.error(&error::not_supported("COM_BINLOG_DUMP")),
+        Command::BinlogDump { position, flags, server_id, file } => {
+            return dump::run(session, &DumpCommand { position, flags, server_id, file: file.to_vec() });
+        }
         _ => out.error(&error::unknown_command()),
     }
     false

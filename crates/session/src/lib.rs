@@ -22,6 +22,7 @@ mod connection;
 mod counters;
 mod ddl;
 mod diagnostics;
+mod dump;
 pub mod error_log;
 mod handshake;
 mod information_schema;

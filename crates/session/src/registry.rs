@@ -46,11 +46,12 @@ pub enum Doing {
     ChangeUser,
     ResetConnection,
     SetOption,
+    BinlogDump,
     Killed,
 }
 
 impl Doing {
-    const ALL: [(Self, &str); 17] = [
+    const ALL: [(Self, &str); 18] = [
         (Self::Connect, "Connect"),
         (Self::Sleep, "Sleep"),
         (Self::Query, "Query"),
@@ -67,6 +68,7 @@ impl Doing {
         (Self::ChangeUser, "Change user"),
         (Self::ResetConnection, "Reset connection"),
         (Self::SetOption, "Set option"),
+        (Self::BinlogDump, "Binlog Dump"),
         (Self::Killed, "Killed"),
     ];
     fn name(code: u8) -> &'static str {
@@ -88,6 +90,8 @@ struct Shown {
     /// Text of the running statement; its buffer is reused.
     statement: Vec<u8>,
     has_statement: bool,
+    /// What a command without a text is at.
+    state: &'static str,
 }
 
 /// One living connection.
@@ -132,6 +136,7 @@ pub struct Process {
     pub in_transaction: bool,
     pub query_id: u64,
     pub statement: Option<Vec<u8>>,
+    pub state: &'static str,
 }
 
 impl Entry {
@@ -162,6 +167,10 @@ impl Entry {
     }
     pub(crate) fn inside(&self) -> &AtomicU8 {
         &self.inside
+    }
+    /// The `State` column while a command without a text runs; empty when it is over.
+    pub(crate) fn set_state(&self, state: &'static str) {
+        guard(&self.shown).state = state;
     }
     pub fn set_in_transaction(&self, on: bool) {
         self.in_transaction.store(on, Ordering::Relaxed);
@@ -246,6 +255,7 @@ impl Entry {
             in_transaction: self.in_transaction.load(Ordering::Relaxed),
             query_id: self.query_id(),
             statement: (shown.has_statement && self.is_busy()).then(|| shown.statement.clone()),
+            state: shown.state,
         }
     }
 }

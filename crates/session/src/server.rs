@@ -234,8 +234,12 @@ impl Running {
         self.server.stopping.store(true, Ordering::SeqCst);
         let mut waited = 0;
         loop {
-            // Again and again: a connection may have been accepted just before.
-            for entry in self.server.connections.all() {
+            // Again and again: a connection may have been accepted just before. Dumps end last: a commit may still wait for the
+            // acknowledgement of a replica.
+            let all = self.server.connections.all();
+            let is_dump = |id| self.server.replicas.is_dump(id);
+            let others = all.iter().any(|entry| !is_dump(entry.id));
+            for entry in all.iter().filter(|entry| !others || !is_dump(entry.id)) {
                 entry.kill(Kill::Connection);
             }
             if self.server.threads.load(Ordering::SeqCst) == 0 && waited > 0 {

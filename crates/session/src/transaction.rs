@@ -59,6 +59,7 @@ impl Wake for WakeWaits {
         }
         if let Some(server) = self.server.upgrade() {
             server.locks().kill(self.connection);
+            server.semi_sync.wake();
         }
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn process_list(session: &Session, full: bool) -> Listing {
             p.database.map_or(Value::Null, |d| s(&d)),
             s(p.command),
             Value::Int(p.seconds as i64),
-            s(if info.is_null() { "" } else { "starting" }),
+            s(if info.is_null() { p.state } else { "starting" }),
             info,
             Value::Double(0.0),
         ]);
