@@ -98,16 +98,23 @@ impl Client {
         let socket = TcpStream::connect(("127.0.0.1", port))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(Duration::from_secs(120)))?;
-        Self::login(Box::new(socket))
+        Self::login(Box::new(socket), "root", "")
     }
 
     pub fn unix(path: &Path) -> Result<Self, Failure> {
         let socket = UnixStream::connect(path)?;
         socket.set_read_timeout(Some(Duration::from_secs(120)))?;
-        Self::login(Box::new(socket))
+        Self::login(Box::new(socket), "root", "")
     }
 
-    fn login(socket: Box<dyn Socket>) -> Result<Self, Failure> {
+    /// As somebody else than root.
+    pub fn unix_as(path: &Path, user: &str, password: &str) -> Result<Self, Failure> {
+        let socket = UnixStream::connect(path)?;
+        socket.set_read_timeout(Some(Duration::from_secs(120)))?;
+        Self::login(Box::new(socket), user, password)
+    }
+
+    fn login(socket: Box<dyn Socket>, user: &str, password: &str) -> Result<Self, Failure> {
         let caps = Capabilities::LONG_FLAG
             | Capabilities::PROTOCOL_41
             | Capabilities::TRANSACTIONS
@@ -115,6 +122,7 @@ impl Client {
             | Capabilities::PLUGIN_AUTH
             | Capabilities::MYSQL
             | Capabilities::MULTI_RESULTS
+            | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS
             | Capabilities::DEPRECATE_EOF;
         let reader = PacketReader::new(1 << 30);
         let mut client = Self { socket, reader, caps, connection_id: 0, more_results: false };
@@ -122,13 +130,15 @@ impl Client {
         if greeting.first() == Some(&ErrPacket::TAG) {
             return Err(Self::error(&greeting));
         }
-        client.connection_id = Greeting::decode(&greeting).map_err(broken)?.connection_id;
+        let greeting = Greeting::decode(&greeting).map_err(broken)?;
+        client.connection_id = greeting.connection_id;
+        let response = wire::auth::respond(&greeting.scramble, password.as_bytes());
         let login = Login {
             capabilities: caps,
             packet_max: 1 << 30,
             collation: 45,
-            user: b"root",
-            auth: b"",
+            user: user.as_bytes(),
+            auth: &response,
             database: b"",
             auth_plugin: b"mysql_native_password",
             attributes: b"",

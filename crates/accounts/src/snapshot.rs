@@ -182,6 +182,10 @@ impl Rights {
     pub fn account_host(&self) -> &str {
         &self.account_host
     }
+    /// Where the client is.
+    pub fn client_host(&self) -> &str {
+        &self.host
+    }
     pub fn role(&self) -> &str {
         &self.role
     }

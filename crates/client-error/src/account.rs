@@ -42,6 +42,8 @@ conditions! {
         "{privilege} command denied to user '{user}'@'{host}' for routine '{routine}'";
     privilege_needed(names: &str) = 1227 b"42000"
         "Access denied; you need (at least one of) the {names} privilege(s) for this operation";
+    no_such_definer(user: &str, host: &str) = 1449 b"HY000"
+        "The user specified as a definer ('{user}'@'{host}') does not exist";
     not_owner_of_thread(id: u64) = 1095 b"HY000" "You are not owner of thread {id}";
     // Statements about accounts.
     operation_failed(operation: &str, accounts: &str) = 1396 b"HY000" "Operation {operation} failed for {accounts}";

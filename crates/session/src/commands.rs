@@ -91,6 +91,9 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
             reply(session, out, |_| Ok(()));
         }
         Command::FieldList { table, wild } => statement::field_list(session, out, table, wild),
+        Command::Shutdown if !session.rights.global().has(Privileges::SHUTDOWN) => {
+            out.error(&denied::privilege_needed(Privileges::SHUTDOWN.name()));
+        }
         Command::Shutdown => {
             let status = session.status();
             out.eof(status, 0);

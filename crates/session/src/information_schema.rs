@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use accounts::{Privileges, Rights};
 use catalog::{ColumnDef, DefaultLiteral, DefaultValue, IndexDef, TableDef, TableHandle};
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
@@ -12,12 +13,13 @@ use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
 use sql_plan::plan::VirtualTable;
 use types::{Context, Value};
 
+use crate::privilege_tables;
 use crate::server::Server;
 use crate::show::{extra_text, key_text};
 
 /// Types of the columns.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(crate) enum Kind {
     Text(u32),
     LongText,
     Number,
@@ -25,8 +27,8 @@ enum Kind {
 }
 use Kind::{DateTime, LongText, Number, Text};
 
-type Columns = &'static [(&'static str, Kind)];
-type Rows = Vec<Vec<Value>>;
+pub(crate) type Columns = &'static [(&'static str, Kind)];
+pub(crate) type Rows = Vec<Vec<Value>>;
 
 const TABLES: Columns = &[
     ("TABLE_CATALOG", Text(512)),
@@ -175,10 +177,16 @@ const ALL: &[(&str, Columns)] = &[
 
 /// The table of that name, for the planner.
 pub(crate) fn table(schema: &str, name: &str) -> Option<VirtualTable> {
+    if schema == crate::system_tables::MYSQL && name == privilege_tables::USER {
+        let columns = privilege_tables::user_columns();
+        let columns: Vec<ColumnMeta> = columns.into_iter().map(|(name, kind)| meta(name, kind)).collect();
+        return Some(VirtualTable { name: privilege_tables::USER, columns: Arc::from(columns) });
+    }
     if !schema.eq_ignore_ascii_case("information_schema") {
         return None;
     }
-    let (name, columns) = ALL.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+    let mut all = ALL.iter().chain(&privilege_tables::TABLES);
+    let (name, columns) = all.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
     let columns: Vec<ColumnMeta> = columns.iter().map(|(name, kind)| meta(name, *kind)).collect();
     Some(VirtualTable { name, columns: Arc::from(columns) })
 }
@@ -197,7 +205,54 @@ fn meta(name: &str, kind: Kind) -> ColumnMeta {
 }
 
 /// All rows of a table; `None` when there is no such table.
-pub(crate) fn rows(server: &Server, table: &str) -> Option<Rows> {
+pub(crate) fn rows(server: &Server, rights: &Rights, table: &str) -> Option<Rows> {
+    if let Some(rows) = privilege_tables::rows(rights, table) {
+        return Some(rows);
+    }
+    let mut rows = all_rows(server, table)?;
+    keep_visible(rights, table, &mut rows);
+    Some(rows)
+}
+
+/// Takes out what the reader may not see: schemas and tables of which nothing is granted, columns without a privilege.
+fn keep_visible(rights: &Rights, table: &str, rows: &mut Rows) {
+    if rights.global().has(Privileges::DATABASE) {
+        return;
+    }
+    let Some((_, columns)) = ALL.iter().find(|(n, _)| *n == table) else { return };
+    let at = |name: &str| columns.iter().position(|(n, _)| *n == name);
+    let text = |row: &[Value], i: Option<usize>| {
+        i.and_then(|i| row.get(i)).map(crate::text::to_string).unwrap_or_default()
+    };
+    if table == "SCHEMATA" && !rights.global().has(Privileges::SHOW_DATABASES) {
+        let name = at("SCHEMA_NAME");
+        rows.retain(|row| {
+            let name = text(row, name);
+            name == "information_schema" || rights.sees_database(&name)
+        });
+    }
+    let (schema, name) = (at("TABLE_SCHEMA"), at("TABLE_NAME"));
+    if schema.is_none() || name.is_none() {
+        return;
+    }
+    let (column, held) = (at("COLUMN_NAME"), at("PRIVILEGES"));
+    rows.retain_mut(|row| {
+        let (schema, name) = (text(row, schema), text(row, name));
+        if schema == "information_schema" {
+            return true;
+        }
+        if table != "COLUMNS" {
+            return rights.sees_table(&schema, &name);
+        }
+        let privileges = crate::show::column_privileges(rights, &schema, &name, &text(row, column));
+        if let Some(cell) = held.and_then(|i| row.get_mut(i)) {
+            *cell = s(&privileges);
+        }
+        !privileges.is_empty()
+    });
+}
+
+fn all_rows(server: &Server, table: &str) -> Option<Rows> {
     Some(match table {
         "TABLES" => each_table(server, |t, out| out.push(table_row(server, t))),
         "COLUMNS" => each_table(server, |t, out| {

@@ -30,6 +30,8 @@ mod login_limits;
 mod named;
 mod output;
 mod prepared;
+mod privilege_tables;
+mod privileges;
 mod registry;
 mod replicas;
 mod results;

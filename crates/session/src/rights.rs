@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use accounts::{Privileges, Rights, RoutineKind};
 use client_error::{ClientError, account as denied, connection as error};
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::guard::Guard;
 
 use crate::session::Session;
 use crate::system_tables::MYSQL;
@@ -23,6 +25,8 @@ impl Session {
             let global = self.rights.global();
             let role = self.rights.role().to_owned();
             self.rights = Arc::new(self.rights_now(&role).with_global(global));
+            // Plans were made under other privileges.
+            self.plan_generation += 1;
         }
     }
 
@@ -61,23 +65,18 @@ impl Session {
     }
 
     pub(crate) fn table_denied(&self, missing: Privileges, db: &str, table: &str) -> ClientError {
-        let names = command_names(missing);
-        denied::table_denied(&names, self.rights.user(), &self.shown_host(), db, table)
+        table_denied(&self.rights, missing, db, table)
     }
 
     pub(crate) fn column_denied(&self, missing: Privileges, column: &str, table: &str) -> ClientError {
-        let names = command_names(missing);
-        denied::column_denied(&names, self.rights.user(), &self.shown_host(), column, table)
+        column_denied(&self.rights, missing, column, table)
     }
 
     pub(crate) fn routine_denied(&self, missing: Privileges, db: &str, name: &str) -> ClientError {
-        let names = command_names(missing).to_lowercase();
-        denied::routine_denied(&names, self.rights.user(), &self.shown_host(), &format!("{db}.{name}"))
-    }
-
-    /// The host in messages about commands: where the client is, not the account's pattern.
-    fn shown_host(&self) -> String {
-        self.origin.host.clone()
+        // GRANT OPTION is named when nothing else is missing.
+        let others = missing.without(Privileges::GRANT);
+        let names = command_names(if others.is_empty() { missing } else { others }).to_lowercase();
+        denied::routine_denied(&names, self.rights.user(), self.rights.client_host(), &format!("{db}.{name}"))
     }
 
     /// Whether a table, view or sequence of that name exists.
@@ -93,5 +92,53 @@ impl Session {
 
     pub(crate) fn now_seconds(&self) -> u64 {
         u64::try_from(self.server().wall_us() / 1_000_000).unwrap_or(0)
+    }
+}
+
+// The host in messages about commands: where the client is, not the account's pattern.
+
+fn table_denied(rights: &Rights, missing: Privileges, db: &str, table: &str) -> ClientError {
+    denied::table_denied(&command_names(missing), rights.user(), rights.client_host(), db, table)
+}
+
+fn column_denied(rights: &Rights, missing: Privileges, column: &str, table: &str) -> ClientError {
+    denied::column_denied(&command_names(missing), rights.user(), rights.client_host(), column, table)
+}
+
+/// What statements are planned under; `None`: nothing needs a look.
+pub(crate) fn guard(rights: &Arc<Rights>) -> Option<Arc<dyn Guard>> {
+    let every = Privileges::SELECT | Privileges::INSERT | Privileges::UPDATE | Privileges::DELETE;
+    if rights.global().has(every) {
+        return None;
+    }
+    Some(Arc::new(RightsGuard(Arc::clone(rights))))
+}
+
+struct RightsGuard(Arc<Rights>);
+
+fn planning_error(e: ClientError) -> SqlError {
+    SqlError::Other { errno: e.errno, state: e.state, text: e.text.into_owned() }
+}
+
+impl Guard for RightsGuard {
+    fn on_table(&self, schema: &str, table: &str) -> (Privileges, Privileges) {
+        (self.0.table(schema, table), self.0.some_column(schema, table))
+    }
+    fn on_column(&self, schema: &str, table: &str, column: &str) -> Privileges {
+        self.0.column(schema, table, column)
+    }
+    fn table_denied(&self, missing: Privileges, schema: &str, table: &str) -> SqlError {
+        planning_error(table_denied(&self.0, missing, schema, table))
+    }
+    fn column_denied(&self, missing: Privileges, column: &str, table: &str) -> SqlError {
+        planning_error(column_denied(&self.0, missing, column, table))
+    }
+    fn of_account(&self, user: &str, host: &str) -> SqlResult<Option<Arc<dyn Guard>>> {
+        let accounts = self.0.accounts();
+        if accounts.tables.account(user, host).is_none() {
+            return Err(planning_error(denied::no_such_definer(user, host)));
+        }
+        let rights = Rights::new(Arc::clone(accounts), (user, host), (host, ""), "");
+        Ok(guard(&Arc::new(rights)))
     }
 }

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use accounts::Rights;
 use base::Gtid;
 use sql_exec::SessionState;
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::SessionValue;
+use sql_plan::guard::Guard;
 use types::Value;
 
 use crate::registry::{Entry, Kill};
@@ -32,7 +35,7 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) found_rows: u64,
     pub(crate) user: &'a str,
     pub(crate) origin_host: &'a str,
-    pub(crate) rights: &'a accounts::Rights,
+    pub(crate) rights: &'a Arc<Rights>,
     pub(crate) shown: &'a [Vec<Value>],
     pub(crate) user_locks: &'a mut UserLocks,
 }
@@ -181,7 +184,7 @@ impl SessionState for SessionScope<'_> {
         if table == SHOWN {
             return Ok(self.shown.to_vec());
         }
-        crate::information_schema::rows(self.server, table)
+        crate::information_schema::rows(self.server, self.rights, table)
             .ok_or_else(|| SqlError::not_supported(format!("information_schema.{table}")))
     }
     fn interrupted(&self) -> bool {
@@ -194,15 +197,24 @@ pub(crate) struct PlanVariables<'a> {
     pub(crate) server: &'a Server,
     pub(crate) variables: &'a SessionVariables,
     pub(crate) computed: Computed<'a>,
+    pub(crate) rights: &'a Arc<Rights>,
 }
 
 impl<'a> PlanVariables<'a> {
     pub(crate) fn of(scope: &SessionScope<'a>) -> Self {
-        Self { server: scope.server, variables: scope.variables, computed: scope.computed }
+        Self {
+            server: scope.server,
+            variables: scope.variables,
+            computed: scope.computed,
+            rights: scope.rights,
+        }
     }
 }
 
 impl Variables for PlanVariables<'_> {
+    fn guard(&self) -> Option<Arc<dyn Guard>> {
+        crate::rights::guard(self.rights)
+    }
     fn scope_error(&self, name: &str, global: bool) -> Option<SqlError> {
         let var = Var::by_name(name.as_bytes())?;
         let only = match var.def().scope {

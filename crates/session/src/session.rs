@@ -288,6 +288,7 @@ impl Session {
         if name.is_empty() {
             return Err(client_error::connection::no_database_selected());
         }
+        self.need_visible(name)?;
         let found = self.server.find_database(name)?;
         self.database = Arc::from(found.name.as_str());
         self.variables.set(Var::CHARACTER_SET_DATABASE, Setting::Charset(found.collation.charset()));

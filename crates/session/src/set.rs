@@ -130,6 +130,7 @@ fn check_system(
         Scope::Global if !global => return Err(error::global_only_variable(def.name)),
         _ => {}
     }
+    session.need_variable(var, global)?;
     if !global && matches!(var, Var::MAX_ALLOWED_PACKET) {
         return Err(error::read_only_session_variable(def.name));
     }

@@ -46,8 +46,12 @@ impl Session {
         virtual_table: &dyn Fn(&str, &str) -> Option<VirtualTable>,
         body: impl FnOnce(&PlanContext<'_>) -> R,
     ) -> R {
-        let variables =
-            PlanVariables { server: self.server(), variables: &self.variables, computed: self.computed() };
+        let variables = PlanVariables {
+            server: self.server(),
+            variables: &self.variables,
+            computed: self.computed(),
+            rights: &self.rights,
+        };
         let account = self.account();
         body(&PlanContext {
             catalog: self.server().catalog(),

@@ -5,8 +5,9 @@
 //! statement (or the transaction) -> end an autocommit transaction -> reply. A text with several statements is a loop over this;
 //! the first error ends it.
 
+use accounts::Privileges;
 use charset::Charset;
-use client_error::{ClientError, connection as error};
+use client_error::{ClientError, account as denied, connection as error};
 use sql_syntax::ast::{self, Statement};
 use sql_syntax::{Arena, Parsed};
 use types::Value;
@@ -112,6 +113,10 @@ pub(crate) fn run_one(
     if commits {
         session.commit_for_ddl()?;
     }
+    if session.password_expired && !changes_password(statement) {
+        return Err(denied::must_change_password());
+    }
+    crate::privileges::check(session, statement)?;
     match statement {
         Statement::Query(_)
         | Statement::Insert(_)
@@ -196,6 +201,11 @@ impl Session {
         }
         self.arena = Some(arena);
     }
+}
+
+/// What a user whose password has expired may still do.
+fn changes_password(statement: &Statement<'_>) -> bool {
+    matches!(statement, Statement::Set(_) | Statement::AlterUser(_))
 }
 
 /// SHOW WARNINGS and its kin ask about the statement before.
@@ -304,10 +314,16 @@ fn kill(session: &mut Session, out: &mut Output, k: &ast::Kill<'_>, reply: Reply
         ast::KillTarget::QueryId(expr) => {
             let id = number(session, expr)?;
             let entry = session.server().connections.by_query(id).ok_or_else(|| error::no_such_query(id))?;
+            if !may_kill(session, &entry.user()) {
+                return Err(denied::not_owner_of_thread(entry.id));
+            }
             entry.kill(Kill::Query);
         }
         ast::KillTarget::User(account) => {
             let user = account_user(account);
+            if !may_kill(session, &user) {
+                return Err(denied::privilege_needed(Privileges::CONNECTION_ADMIN.name()));
+            }
             let me = session.entry.id;
             let mut killed = 0;
             for entry in session.server().connections.all() {
@@ -347,8 +363,16 @@ pub(crate) fn killed_error(session: &Session) -> ClientError {
 /// KILL by connection number.
 pub(crate) fn kill_connection(session: &Session, id: u64, how: Kill) -> Result<(), ClientError> {
     let entry = session.server().connections.get(id).ok_or_else(|| error::no_such_thread(id))?;
+    if !may_kill(session, &entry.user()) {
+        return Err(denied::not_owner_of_thread(id));
+    }
     entry.kill(how);
     Ok(())
+}
+
+/// Connections of one's own, or all.
+fn may_kill(session: &Session, user: &str) -> bool {
+    session.identity.user == user || session.rights.global().has(Privileges::CONNECTION_ADMIN)
 }
 
 fn number(session: &mut Session, expr: &ast::Expr<'_>) -> Result<u64, ClientError> {

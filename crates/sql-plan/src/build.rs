@@ -142,8 +142,9 @@ impl<'a> Planner<'a> {
             }
             if let Some((table, position)) = scope.find(name, clause)? {
                 let typed = column_expr(table, position);
+                let slot = table.slot;
+                self.check_column(slot, &table.columns[position].org_name)?;
                 if !own {
-                    let slot = table.slot;
                     for inner in &mut self.scopes[level + 1..] {
                         inner.outer_reads.insert(slot);
                     }

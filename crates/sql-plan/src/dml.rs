@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use accounts::Privileges;
 use catalog::TableHandle;
 use sql_syntax::ast;
 
@@ -21,10 +22,16 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         return Err(SqlError::not_supported("PARTITION of INSERT"));
     }
     refuse_virtual(planner, &insert.table)?;
+    let (schema, name) = planner.table_name(&insert.table)?;
+    planner.check_table(&schema, &name, insert_privileges(insert))?;
     let table = planner.base_table(&insert.table, &insert.table.name.text())?;
     planner.changes(&table)?;
     let slot = planner.new_slot()?;
+    planner.guard_slot(slot, &schema, &name);
     let columns = insert_columns(&table, insert)?;
+    for column in &columns {
+        planner.check_column_for(slot, &table.def.columns[*column].name, Privileges::INSERT)?;
+    }
     let source = match insert.source {
         ast::InsertSource::Query(query) => {
             let query = planner.query(query)?;
@@ -67,6 +74,17 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         replace: insert.replace,
         returning,
     })
+}
+
+/// What an INSERT or REPLACE needs of its table.
+fn insert_privileges(insert: &ast::Insert<'_>) -> Privileges {
+    if insert.replace {
+        Privileges::INSERT | Privileges::DELETE
+    } else if insert.on_duplicate.is_empty() {
+        Privileges::INSERT
+    } else {
+        Privileges::INSERT | Privileges::UPDATE
+    }
 }
 
 /// RETURNING, over the tables in scope.
@@ -168,7 +186,10 @@ fn assignments<'a>(
 ) -> SqlResult<Vec<(Slot, Assignment)>> {
     let mut out = Vec::with_capacity(list.len());
     for item in list {
-        let target = planner.column(&Name::of(&item.column), clause)?;
+        planner.guarded.column_for = Some(Privileges::UPDATE);
+        let target = planner.column(&Name::of(&item.column), clause);
+        planner.guarded.column_for = None;
+        let target = target?;
         let Expr::Column(column) = target.expr else {
             return Err(SqlError::UnknownColumn { name: Name::of(&item.column).text(), clause });
         };
@@ -219,12 +240,13 @@ pub(crate) fn update<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) ->
 
 fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> SqlResult<UpdatePlan> {
     let mut join = JoinInput::default();
-    planner.add_tables(update.tables, &mut join)?;
+    planner.add_targets(update.tables, Privileges::UPDATE, &mut join)?;
     let sets = assignments(planner, update.assignments, Clause::Set)?;
     planner.filter(update.filter.as_ref(), &mut join)?;
     let mut targets: Vec<UpdateTarget> = Vec::new();
     for (slot, assignment) in sets {
         let table = target_table(planner, slot)?;
+        planner.check_target(slot, Privileges::UPDATE)?;
         match targets.iter_mut().find(|t| t.slot == slot) {
             Some(target) => target.assignments.push(assignment),
             None => targets.push(UpdateTarget { slot, table, assignments: vec![assignment] }),
@@ -307,11 +329,12 @@ pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) ->
 
 fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
     let mut join = JoinInput::default();
-    planner.add_tables(delete.tables, &mut join)?;
+    planner.add_targets(delete.tables, Privileges::DELETE, &mut join)?;
     planner.filter(delete.filter.as_ref(), &mut join)?;
     let mut targets = Vec::new();
     if delete.targets.is_empty() {
         let slot = join.tables.first().map(|t| t.slot).ok_or(SqlError::NoTablesUsed)?;
+        planner.check_target(slot, Privileges::DELETE)?;
         targets.push((slot, target_table(planner, slot)?));
     }
     for name in delete.targets {
@@ -330,6 +353,7 @@ fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> S
                 });
             }
         };
+        planner.check_target(slot, Privileges::DELETE)?;
         targets.push((slot, target_table(planner, slot)?));
     }
     let returning = returning(planner, delete.returning)?;

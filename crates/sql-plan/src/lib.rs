@@ -27,6 +27,7 @@ pub mod eval;
 pub mod expr;
 mod fold;
 pub mod function;
+pub mod guard;
 pub mod keys;
 pub mod like;
 pub mod meta;

@@ -10,6 +10,7 @@ use types::{Context, SqlMode, Value};
 use crate::dml;
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot, SlotSet};
+use crate::guard::{Guard, Guarded};
 use crate::plan::{Plan, PlanKind, QueryPlan};
 use crate::recursive::CommonTable;
 use crate::scope::Scope;
@@ -18,6 +19,10 @@ use crate::scope::Scope;
 pub trait Variables {
     /// A system variable's value by its lower case name; `None` when there is no such variable.
     fn system(&self, name: &str, global: bool) -> Option<Value>;
+    /// The privileges of who runs the statement; `None`: may do everything.
+    fn guard(&self) -> Option<Arc<dyn Guard>> {
+        None
+    }
     /// What is wrong with naming the variable with an explicit scope: it has no value there.
     fn scope_error(&self, _name: &str, _global: bool) -> Option<SqlError> {
         None
@@ -64,6 +69,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) windows: Vec<&'a [ast::NamedWindow<'a>]>,
     /// For values that are converted while planning.
     pub(crate) context: Context,
+    /// Whose privileges count.
+    pub(crate) guarded: Guarded,
 }
 
 /// Plans a statement that reads or changes rows. `None` for every other kind of statement.
@@ -109,6 +116,7 @@ impl<'a> Planner<'a> {
             common: Vec::new(),
             windows: Vec::new(),
             context: crate::fold::context(cx),
+            guarded: Guarded::by(cx.variables.guard()),
         }
     }
 

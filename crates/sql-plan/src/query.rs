@@ -323,6 +323,7 @@ impl<'a> Planner<'a> {
         let Some(name) = of else {
             for (slot, column) in &scope.star {
                 if let Some(table) = scope.tables.iter().find(|t| t.slot == *slot) {
+                    self.check_star(*slot, &table.columns[*column].name)?;
                     output.push(column_expr(table, *column));
                     columns.push(meta_of(table, *column, table.columns[*column].name.clone()));
                 }
@@ -337,6 +338,7 @@ impl<'a> Planner<'a> {
             }
             found = true;
             for (i, column) in table.columns.iter().enumerate().filter(|(_, c)| !c.invisible) {
+                self.check_star(table.slot, &column.name)?;
                 output.push(column_expr(table, i));
                 columns.push(meta_of(table, i, column.name.clone()));
             }
@@ -449,6 +451,9 @@ impl<'a> Planner<'a> {
         }
         let (schema, name) = self.table_name(&factor.name)?;
         if let Some(table) = (self.cx.virtual_table)(&schema, &name) {
+            if schema == "mysql" {
+                self.check_from(&schema, &name)?;
+            }
             let slot = self.new_slot()?;
             let columns = table.columns.iter().map(scope_column).collect();
             self.scope_mut().add(ScopeTable {
@@ -462,8 +467,10 @@ impl<'a> Planner<'a> {
             join.tables.push(FromTable::new(slot, Source::Virtual(table), alias));
             return Ok(());
         }
+        self.check_from(&schema, &name)?;
         let handle = self.base_table(&factor.name, &alias)?;
         let slot = self.new_slot()?;
+        self.guard_slot(slot, &schema, &name);
         self.scope_mut().add(base_scope_table(slot, alias.clone(), &handle))?;
         let mut table = FromTable::new(slot, Source::Table(handle.clone()), alias);
         for hint in factor.hints {
@@ -608,6 +615,9 @@ impl<'a> Planner<'a> {
             };
             let left = side(self, from..middle)?;
             let right = side(self, middle..self.scope().tables.len())?;
+            for (t, _) in [left, right] {
+                self.check_column(self.scope().tables[t].slot, name)?;
+            }
             let typed = |planner: &Self, (t, c): (usize, usize)| column_expr(&planner.scope().tables[t], c);
             let equal = self.comparison(crate::expr::CompareOp::Eq, typed(self, left), typed(self, right))?;
             out.push(equal.expr);

@@ -67,6 +67,7 @@ impl Capabilities {
             | Self::PLUGIN_AUTH.0
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
+            | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::REMEMBER_OPTIONS.0

@@ -7,6 +7,7 @@ mod accounts;
 mod innodb;
 mod schema;
 mod server;
+mod visible;
 
 use charset::Collation;
 use client_error::{ClientError, connection as error};
@@ -23,6 +24,7 @@ use crate::statement::Reply;
 
 pub(crate) use schema::{extra_text, field_list, key_text};
 pub(crate) use server::{character_sets, collations, engines};
+pub(crate) use visible::column_privileges;
 
 /// A result made of values.
 #[derive(Debug)]
@@ -84,7 +86,8 @@ pub(crate) fn run(
     show: &ast::Show<'_>,
     reply: Reply,
 ) -> Result<(), ClientError> {
-    let listing = list(session, &show.kind)?;
+    let mut listing = list(session, &show.kind)?;
+    visible::keep(session, &show.kind, &mut listing);
     send(session, out, listing, show.filter.as_ref(), reply)
 }
 
@@ -95,7 +98,8 @@ pub(crate) fn describe(
     describe: &ast::Describe<'_>,
     reply: Reply,
 ) -> Result<(), ClientError> {
-    let listing = schema::columns(session, &describe.table, false)?;
+    let mut listing = schema::columns(session, &describe.table, false)?;
+    visible::keep(session, &ShowKind::Columns { full: false, table: describe.table }, &mut listing);
     let filter = describe.column.map(ShowFilter::Like);
     send(session, out, listing, filter.as_ref(), reply)
 }

@@ -371,6 +371,7 @@ pub(crate) fn field_list(
     wild: &str,
 ) -> Result<Vec<(ColumnMeta, Option<String>)>, ClientError> {
     let object = ObjectName { database: None, name: Ident(name.as_bytes()) };
+    session.need_some_of_table(&object, accounts::Privileges::COLUMN)?;
     let handle = table(session, &object)?;
     let mut out = Vec::new();
     let def = &handle.def;
