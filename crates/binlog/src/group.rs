@@ -5,6 +5,8 @@
 //! rows          GTID | {ANNOTATE | TABLE_MAP of each table of the statement | rows events, the last with STATEMENT_END}... | XID
 //! definition    GTID (DDL, STANDALONE) | QUERY
 //! both          GTID (DDL) | QUERY | statements as above | QUERY "COMMIT"          CREATE TABLE ... SELECT
+//! XA PREPARE    GTID (PREPARED_XA) | statements as above | QUERY "XA END name" | XA_PREPARE
+//! XA decision   GTID (COMPLETED_XA, STANDALONE) | QUERY "XA COMMIT name" or "XA ROLLBACK name"
 //! ```
 //! Rows of one table and kind share an event up to `binlog_row_event_max_size`. Only GTID and the last event say where the group stands
 //! (as 11.8 does); the others say 0.
@@ -20,19 +22,23 @@ use std::collections::VecDeque;
 use base::Lsn;
 use event_format::{
     Annotate, Bitmap, End, Event, GtidEvent, Header, Query, QueryHead, Rows, RowsKind, RowsWriter, Stamp,
-    gtid_flags, gtid_flags_extra, header_flags, rows_flags,
+    XaPrepare, gtid_flags, gtid_flags_extra, header_flags, rows_flags,
 };
 use log_format::record::{Record, commit_flags, event_options};
 
 use crate::api::{EmitError, EmitOptions, EventSink, GroupHead};
+use crate::branch::{self, Branch};
 use crate::changes::{Change, Changes};
 use crate::frames::Frames;
 use crate::image;
 use crate::tables::{TableInfo, Tables};
-use crate::transaction::Chain;
+use crate::transaction::{Chain, Phase};
 
 /// Bytes of rows that are looked at before a statement's table maps are written.
 const LOOK_AHEAD: usize = 1 << 20;
+
+/// "Extra engines" of an XA PREPARE.
+const XA_PREPARE_ENGINES: u8 = 0xff;
 
 /// Values of binlog_row_image.
 const MINIMAL: u8 = 0;
@@ -76,20 +82,30 @@ pub(crate) fn emit(
     options: &EmitOptions,
     sink: &mut dyn EventSink,
 ) -> Result<(), EmitError> {
-    let event = logged_event(frames, chain.last)?;
     let mut writer =
         GroupWriter { head, options, sink, out: Vec::new(), open: None, images: Default::default() };
+    let branch = match chain.phase {
+        Phase::Commit => None,
+        Phase::Prepare(at) => Some(branch::prepared(frames, at)?),
+        Phase::Decision { commits } => {
+            return writer.decision(&branch::decided(frames, chain.last)?, commits);
+        }
+    };
+    let event = logged_event(frames, chain.last)?;
     let mut changes = Changes::new(frames, tables, chain)?;
     let mut queue = VecDeque::new();
     let more = fill(&mut changes, &mut queue)?;
     let has_rows = !queue.is_empty();
-    writer.gtid(event.is_some(), has_rows)?;
+    writer.gtid(event.is_some(), has_rows, branch.as_ref())?;
     if let Some(event) = &event {
         writer.logged(event, !has_rows)?;
     }
     if has_rows {
         writer.rows(&mut changes, queue, more)?;
-        writer.end(chain, event.is_some())?;
+        match &branch {
+            Some(branch) => writer.prepare(branch)?,
+            None => writer.end(chain, event.is_some())?,
+        }
     }
     Ok(())
 }
@@ -156,7 +172,7 @@ impl GroupWriter<'_> {
         Ok(())
     }
 
-    fn gtid(&mut self, has_event: bool, has_rows: bool) -> Result<(), EmitError> {
+    fn gtid(&mut self, has_event: bool, has_rows: bool, prepares: Option<&Branch>) -> Result<(), EmitError> {
         let head = self.head;
         let mut flags = 0;
         let mut set = |on: bool, bit: u8| flags |= if on { bit } else { 0 };
@@ -165,16 +181,55 @@ impl GroupWriter<'_> {
         set(has_event, gtid_flags::DDL);
         set(has_event && !has_rows, gtid_flags::STANDALONE);
         set(!has_event && head.flags & commit_flags::NOT_TRANSACTIONAL == 0, gtid_flags::TRANSACTIONAL);
-        let event = GtidEvent {
+        set(prepares.is_some(), gtid_flags::PREPARED_XA);
+        let mut event = GtidEvent { flags, xa: prepares.map(Branch::name), ..self.numbered() };
+        if prepares.is_some() {
+            event.flags_extra |= gtid_flags_extra::MULTI_ENGINE;
+            event.extra_engines = XA_PREPARE_ENGINES;
+        }
+        let stamp = self.stamp(End::At(head.position.offset as u32));
+        self.write(&Event::Gtid(event), stamp, false)
+    }
+
+    /// What is the same in every GTID event.
+    fn numbered(&self) -> GtidEvent<'static> {
+        let head = self.head;
+        GtidEvent {
             seq_no: head.gtid.seq_no,
             domain_id: head.gtid.domain_id,
-            flags,
             flags_extra: if head.thread_id != 0 { gtid_flags_extra::THREAD_ID } else { 0 },
             thread_id: head.thread_id,
             ..GtidEvent::default()
+        }
+    }
+
+    /// The end of an XA PREPARE.
+    fn prepare(&mut self, branch: &Branch) -> Result<(), EmitError> {
+        self.query(&format!("XA END {}", branch.text()), self.stamp(End::Unstated), false)?;
+        let event = Event::XaPrepare(XaPrepare { one_phase: false, xa: branch.name() });
+        self.write(&event, self.stamp(End::At(self.head.end.offset as u32)), true)
+    }
+
+    /// The whole group of a decision.
+    fn decision(&mut self, branch: &Branch, commits: bool) -> Result<(), EmitError> {
+        const FLAGS: u8 = gtid_flags::COMPLETED_XA | gtid_flags::STANDALONE | gtid_flags::TRANSACTIONAL;
+        let parallel = self.head.flags & commit_flags::NO_PARALLEL == 0;
+        let flags = FLAGS | if parallel { gtid_flags::ALLOW_PARALLEL } else { 0 };
+        let event = GtidEvent { flags, xa: Some(branch.name()), ..self.numbered() };
+        self.write(&Event::Gtid(event), self.stamp(End::At(self.head.position.offset as u32)), false)?;
+        let text = format!("XA {} {}", if commits { "COMMIT" } else { "ROLLBACK" }, branch.text());
+        self.query(&text, self.stamp(End::At(self.head.end.offset as u32)), true)
+    }
+
+    fn query(&mut self, sql: &str, stamp: Stamp, last: bool) -> Result<(), EmitError> {
+        let query = Query {
+            head: QueryHead { thread_id: self.head.thread_id, ..QueryHead::default() },
+            status: &[],
+            database: &[],
+            sql: Cow::Borrowed(sql.as_bytes()),
+            compressed: false,
         };
-        let stamp = self.stamp(End::At(head.position.offset as u32));
-        self.write(&Event::Gtid(event), stamp, false)
+        self.write(&Event::Query(query), stamp, last)
     }
 
     fn logged(&mut self, event: &Logged, last: bool) -> Result<(), EmitError> {
@@ -196,14 +251,7 @@ impl GroupWriter<'_> {
         if !after_definition && self.head.flags & commit_flags::NOT_TRANSACTIONAL == 0 {
             return self.write(&Event::Xid(chain.trx.0), stamp, true);
         }
-        let commit = Query {
-            head: QueryHead { thread_id: self.head.thread_id, ..QueryHead::default() },
-            status: &[],
-            database: &[],
-            sql: Cow::Borrowed(b"COMMIT"),
-            compressed: false,
-        };
-        self.write(&Event::Query(commit), stamp, true)
+        self.query("COMMIT", stamp, true)
     }
 
     /// All statements, of which the queue holds the beginning of the first.

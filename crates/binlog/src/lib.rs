@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod branch;
 mod changes;
 mod feed;
 mod frames;

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::{Corruption, Lsn};
 use event_format::EventKind;
 use log_format::frame::FrameStart;
-use log_format::record::{Commit, Envelope, Record, RecordType};
+use log_format::record::{Commit, Envelope, Prepare, Record, RecordType, commit_flags};
 
 use crate::api::{
     EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait,
@@ -28,7 +28,7 @@ use crate::frames::{Frames, Step, record_len};
 use crate::group;
 use crate::source::{Segment, Source};
 use crate::tables::Tables;
-use crate::transaction::Chain;
+use crate::transaction::{Chain, Phase};
 
 /// What all readers of one log share.
 pub(crate) struct Shared {
@@ -378,7 +378,8 @@ impl GroupReader {
             let envelope = record_len(rest).and_then(|len| Envelope::decode(lsn, &rest[..len]));
             let envelope = envelope.map_err(|e| self.scan.corrupt(lsn, e))?;
             at += envelope.size;
-            if envelope.record_type != RecordType::Commit || lsn < self.passed {
+            if !matches!(envelope.record_type, RecordType::Commit | RecordType::Prepare) || lsn < self.passed
+            {
                 continue;
             }
             let mut record = std::mem::take(&mut self.buffer);
@@ -393,10 +394,17 @@ impl GroupReader {
         }
     }
 
-    /// The head of the group whose commit record this is, if it is one.
+    /// The head of the group whose Commit or Prepare record this is, if it is one.
     fn group_at(&mut self, lsn: Lsn, record: &[u8], hot: bool) -> Result<Option<GroupHead>, ReadError> {
-        let commit = match Record::decode(lsn, record) {
-            Ok(Record::Commit(commit)) => commit,
+        let (commit, phase) = match Record::decode(lsn, record) {
+            Ok(Record::Commit(commit)) if commit.flags & commit_flags::XA != 0 => {
+                (commit, Phase::Decision { commits: commit.trx.0 != 0 })
+            }
+            Ok(Record::Commit(commit)) => (commit, Phase::Commit),
+            Ok(Record::Prepare(prepare)) => {
+                let Prepare { trx, first, last, extents, time, flags, gtid, thread_id, .. } = prepare;
+                (Commit { trx, first, last, extents, time, flags, gtid, thread_id }, Phase::Prepare(lsn))
+            }
             Ok(_) => return Ok(None),
             Err(e) => return Err(self.frames.corrupt(lsn, e)),
         };
@@ -413,7 +421,7 @@ impl GroupReader {
             end: self.segment.position(end),
             span: end.0 - first.0.min(end.0),
         };
-        self.current = Some(Current { head, chain: Chain { trx, last, extents }, hot });
+        self.current = Some(Current { head, chain: Chain { trx, last, extents, phase }, hot });
         Ok(Some(head))
     }
 }

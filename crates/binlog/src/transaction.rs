@@ -21,6 +21,19 @@ pub(crate) struct Chain {
     pub(crate) trx: TrxId,
     pub(crate) last: Lsn,
     pub(crate) extents: Lsn,
+    pub(crate) phase: Phase,
+}
+
+/// What kind of end the group's record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Commit,
+    /// The Prepare record at this place: XA PREPARE.
+    Prepare(Lsn),
+    /// A decision about a prepared branch: XA COMMIT, or XA ROLLBACK.
+    Decision {
+        commits: bool,
+    },
 }
 
 /// Hands out records in order.
