@@ -1,6 +1,6 @@
-//! XA branches that outlive what made them: their session, the server by kill -9, and an orderly shutdown.
+//! XA branches that outlive what made them: their session, the server by kill -9, and an orderly shutdown; and their replication.
 
-use blackbox::{Client, Server};
+use blackbox::{Client, Replica, Server, Version};
 
 fn prepare(c: &mut Client, name: &str, statements: &[&str]) {
     c.run(&format!("XA START '{name}'"));
@@ -24,7 +24,10 @@ fn rows(c: &mut Client) -> Vec<String> {
 }
 
 fn names(c: &mut Client) -> Vec<String> {
-    c.rows("XA RECOVER").iter().filter_map(|row| row.rsplit('\t').next().map(str::to_owned)).collect()
+    let mut names: Vec<_> =
+        c.rows("XA RECOVER").iter().filter_map(|row| row.rsplit('\t').next().map(str::to_owned)).collect();
+    names.sort();
+    names
 }
 
 fn table(pairs: &[(i32, i32)]) -> Vec<String> {
@@ -93,4 +96,42 @@ fn prepared_branches_survive_kill_9_and_shutdown() {
     assert!(names(&mut c).is_empty());
     assert_eq!(rows(&mut c), table(&[(1, 10), (2, 2), (3, 3), (4, 4)]));
     assert_eq!(c.rows("CHECK TABLE x.t"), ["x.t\tcheck\tstatus\tOK"]);
+}
+
+#[test]
+fn branches_are_replicated_in_their_two_phases() {
+    let mut server = Server::start(&[]);
+    let mut c = set_up(&server);
+    let programs = Version::all();
+    if programs.is_empty() {
+        eprintln!("not run: no MariaDB server is installed");
+    }
+    for (at, program) in programs.iter().enumerate() {
+        let id = 100 + at as i32 * 10;
+        let replica = Replica::start(program, 100, &[]);
+        replica.follow(server.port, "");
+        for (name, id) in [("commit", id), ("roll back", id + 1), ("later", id + 2)] {
+            let mut owner = server.client();
+            let change = format!("INSERT INTO x.t VALUES ({id}, {id}), ({}, {id})", id + 1000);
+            prepare(&mut owner, name, &[&change]);
+        }
+        let position = c.rows("SELECT @@gtid_binlog_pos")[0].clone();
+        replica.catch_up(&position);
+        assert_eq!(names(&mut replica.client()), ["commit", "later", "roll back"], "prepared there too");
+        for statement in ["XA COMMIT 'commit'", "XA ROLLBACK 'roll back'"] {
+            while c.query(statement).is_err() {
+                std::thread::yield_now();
+            }
+        }
+        // A branch of before a crash is decided by name.
+        server.kill();
+        server.restart();
+        c = server.client();
+        c.run("XA COMMIT 'later'");
+        let position = c.rows("SELECT @@gtid_binlog_pos")[0].clone();
+        replica.catch_up(&position);
+        replica.check();
+        assert!(names(&mut replica.client()).is_empty());
+        assert_eq!(rows(&mut replica.client()), rows(&mut c), "{}", replica.version);
+    }
 }
