@@ -81,8 +81,10 @@ impl Log {
     /// Reads the record at `lsn`, envelope included, into `out` (cleared first).
     pub fn read(&self, lsn: Lsn, out: &mut Vec<u8>) -> Result<(), LogReadError> {
         out.clear();
-        if lsn.0 < self.first.load(Ordering::Acquire) || lsn >= self.ready_lsn() {
-            return Err(self.out_of_range(lsn));
+        // One look at the ready LSN: an error that names a later one would not say why.
+        let (first, end) = (Lsn(self.first.load(Ordering::Acquire)), self.ready_lsn());
+        if lsn < first || lsn >= end {
+            return Err(LogReadError::OutOfRange { lsn, first, end });
         }
         if self.read_ring(lsn.0, out) {
             add(&self.counters.ring_reads, 1);
