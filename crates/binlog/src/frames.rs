@@ -59,6 +59,10 @@ impl Frames {
         Self { source, held: Held::default(), window: Vec::new(), window_at: Lsn::NONE }
     }
 
+    pub(crate) fn durable(&self) -> Lsn {
+        self.source.durable()
+    }
+
     /// The records of the frame that was read last, and the LSN of the first byte.
     pub(crate) fn payload(&self) -> (Lsn, &[u8]) {
         (self.held.start + HEADER, &self.held.payload)

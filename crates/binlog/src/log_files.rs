@@ -178,8 +178,7 @@ impl Binlog {
     /// The first state record of a file, with its LSN; none when no group comes soon.
     fn head_state(&self, segment: &Segment) -> Result<Option<(Lsn, GtidState)>, ReadError> {
         let mut frames = Frames::new(Arc::clone(&self.shared.source));
-        let first = frames.segment_head(segment)?.1;
-        next_state(&mut frames, first, segment.start + HEAD_MAX)
+        next_state(&mut frames, Beginning::Of(segment), segment.start + HEAD_MAX)
     }
 
     /// The state at the beginning of a file: what its GTID_LIST event says. Reads on until the first group when the file has no state.
@@ -188,8 +187,7 @@ impl Binlog {
         let gone = || ReadError::Gone { what: format!("file {file}") };
         let segment = segments.iter().find(|s| s.number == file).ok_or_else(gone)?;
         let mut frames = Frames::new(Arc::clone(&self.shared.source));
-        let first = frames.segment_head(segment)?.1;
-        match next_state(&mut frames, first, Lsn::MAX)? {
+        match next_state(&mut frames, Beginning::Of(segment), Lsn::MAX)? {
             Some((_, state)) => Ok(state.gtids),
             // No group in it nor behind it: the newest state before.
             None => self.newest_state(segment.start),
@@ -229,8 +227,7 @@ impl Binlog {
         let segments: Vec<Segment> = self.segments().into_iter().filter(|s| s.start < end).collect();
         let mut frames = Frames::new(Arc::clone(&self.shared.source));
         for (i, segment) in segments.iter().enumerate().rev() {
-            let first = frames.segment_head(segment)?.1;
-            let head = next_state(&mut frames, first, segment.end.min(end))?;
+            let head = next_state(&mut frames, Beginning::Of(segment), segment.end.min(end))?;
             let Some((at, state)) = head else {
                 // No group in this file. The oldest one begins with whatever was before: nothing that is known.
                 if i == 0 && covers(&[]) {
@@ -264,7 +261,7 @@ impl Binlog {
         while to.0.saturating_sub(from.0) > NEAR {
             let middle = Lsn(from.0 + (to - from) / 2);
             let start = frames.locate(middle)?;
-            match next_state(frames, start, to)? {
+            match next_state(frames, Beginning::At(start), to)? {
                 Some((at, state)) if at > from && covers(&state.gtids) => {
                     from = state.as_of(at).max(middle);
                     best = GtidState { at: state.as_of(at), ..state };
@@ -331,13 +328,30 @@ fn advance(state: &mut Vec<Gtid>, gtid: Gtid) {
     state.insert(at, gtid);
 }
 
+/// Where a search begins.
+enum Beginning<'s> {
+    At(FrameStart),
+    /// With the first frame of a segment, if it is durable.
+    Of(&'s Segment),
+}
+
+impl Beginning<'_> {
+    fn or_first(self, frames: &mut Frames) -> Result<Option<FrameStart>, ReadError> {
+        match self {
+            Self::At(start) => Ok(Some(start)),
+            Self::Of(segment) if segment.frames() >= frames.durable() => Ok(None),
+            Self::Of(segment) => Ok(Some(frames.segment_head(segment)?.1)),
+        }
+    }
+}
+
 /// The first state record from `start` on, below `end`, which may lie in later segments.
 fn next_state(
     frames: &mut Frames,
-    start: FrameStart,
+    start: Beginning<'_>,
     end: Lsn,
 ) -> Result<Option<(Lsn, GtidState)>, ReadError> {
-    let mut at = start;
+    let Some(mut at) = start.or_first(frames)? else { return Ok(None) };
     while at.lsn < end {
         match frames.step(at)? {
             Step::End => return Ok(None),

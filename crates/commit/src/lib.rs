@@ -114,7 +114,7 @@ impl fmt::Debug for Committer {
 impl Committer {
     /// `positions` is what recovery found.
     pub fn new(log: Arc<Log>, clock: Arc<dyn Clock>, positions: GtidPositions) -> Self {
-        let feed = Arc::new(Feed::new(log.reserved_lsn()));
+        let feed = Arc::new(Feed::new(log.durable_lsn()));
         let order = Order { positions, state_at: Lsn::NONE, needs: Lsn::NONE };
         Self { log, clock, order: Mutex::new(order), feed, state_interval: AtomicU64::new(STATE_INTERVAL) }
     }

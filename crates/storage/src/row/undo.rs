@@ -44,7 +44,7 @@ impl Trx {
     }
 
     pub(crate) fn undo_everything(&mut self, tables: Option<&dyn TableSource>) -> Result<(), RowError> {
-        self.work().undo_to(Lsn::NONE, tables)?;
+        self.work().undo_records(Lsn::NONE, tables)?;
         Ok(self.finish_rollback()?)
     }
 }
@@ -63,6 +63,12 @@ struct Step {
 impl<'k> Work<'k> {
     /// Undoes the transaction's records above `target`, newest first.
     pub(crate) fn undo_to(&mut self, target: Lsn, tables: Option<&dyn TableSource>) -> Result<(), RowError> {
+        let leads_to = self.undo_records(target, tables)?;
+        self.rolled_back_to(target, leads_to)
+    }
+
+    /// The same without what readers of the log need of a transaction that goes on; answers where the newest record leads.
+    fn undo_records(&mut self, target: Lsn, tables: Option<&dyn TableSource>) -> Result<Lsn, RowError> {
         let mut at = self.t.last;
         let (mut newest, mut leads_to) = (at, at);
         let mut buffer = Vec::new();
@@ -89,7 +95,7 @@ impl<'k> Work<'k> {
                 (newest, leads_to) = (self.t.last, at);
             }
         }
-        self.rolled_back_to(target, leads_to)
+        Ok(leads_to)
     }
 
     fn table_of(&self, id: TableId, tables: Option<&dyn TableSource>) -> Option<Arc<Table>> {

@@ -154,9 +154,6 @@ impl Work<'_> {
 
     /// Everything above `target` has been undone; the newest compensation, if there is one, leads to `leads_to`.
     pub(crate) fn rolled_back_to(&mut self, target: Lsn, leads_to: Lsn) -> Result<(), RowError> {
-        if target.is_none() {
-            return Ok(());
-        }
         if leads_to > target {
             // What needed no compensation must not seem to stand.
             let (trx, undo_next) = (self.t.id, target);

@@ -1,0 +1,285 @@
+//! An engine with tables, its commit order and its binary log, driven by hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{IndexId, TableId};
+use binlog::Binlog;
+use charset::Collation;
+use commit::{Committer, GtidPositions, Numbering};
+use env::{Clock, ManualClock, SimDisk};
+use log::FlushPolicy;
+use log_format::definition::{DefinedColumn, Definition, Shape};
+use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_row, key};
+use storage::btree::TreeKind;
+use storage::engine::{Engine, EngineConfig, EngineError, Shutdown};
+use storage::pool::PoolConfig;
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
+use storage::table::{IndexSpec, Table, TableSource, TableSpec};
+use storage::trx::{Isolation, LogOptions, Trx, TrxOptions};
+use types::Value;
+
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// A row's columns as they are packed, without length bytes; `None` is NULL.
+pub(crate) type Row = Vec<Option<Vec<u8>>>;
+/// Rows of each table by their first column.
+pub(crate) type State = BTreeMap<String, BTreeMap<i32, Row>>;
+
+pub(crate) const TABLES: usize = 3;
+/// FULL
+pub(crate) const FULL: u8 = 2;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) ring: usize,
+    pub(crate) segment: u64,
+    pub(crate) policy: FlushPolicy,
+    pub(crate) state_interval: u64,
+    pub(crate) image: u8,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            ring: 256 << 10,
+            segment: 128 << 10,
+            policy: FlushPolicy::Sync,
+            state_interval: 16 << 10,
+            image: FULL,
+        }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) binlog: Arc<Binlog>,
+    pub(crate) tables: Vec<Arc<Table>>,
+    setup: Setup,
+}
+
+struct Tables(Vec<Arc<Table>>);
+
+impl TableSource for Tables {
+    fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.0.iter().find(|table| table.spec().id == id).cloned()
+    }
+    fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
+        self.0.iter().find(|t| t.spec().indexes.iter().any(|index| index.id == id)).cloned()
+    }
+}
+
+impl World {
+    /// Opens the directory; `specs` are the tables, empty at the first time.
+    pub(crate) fn open(sim: &SimDisk, setup: Setup, specs: &mut Vec<TableSpec>) -> Outcome<Self> {
+        let pool =
+            PoolConfig { free_frame_timeout: Duration::from_millis(50), ..PoolConfig::with_frames(200) };
+        let config = EngineConfig {
+            log_ring_size: setup.ring,
+            log_segment_size: setup.segment,
+            checkpoint_age: 1 << 20,
+            flush_policy: setup.policy,
+            pool,
+            background: false,
+            ..EngineConfig::with_frames(200)
+        };
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(Duration::from_secs(1_800_000_000)));
+        let engine = Engine::open(config, sim.disk(), Arc::clone(&clock))?;
+        let found = &engine.report().recovered;
+        let positions = GtidPositions::from_gtids(found.gtids.iter().copied());
+        let committer = Arc::new(Committer::new(Arc::clone(engine.log()), clock, positions));
+        let source = Arc::clone(&committer);
+        engine.set_gtid_source(move || source.state());
+        committer.keep_for_commits(found.binlog_needs);
+        committer.set_state_interval(setup.state_interval);
+        let (log, feed) = (Arc::clone(engine.log()), Arc::clone(committer.feed()));
+        let binlog = Arc::new(Binlog::new(log, feed, &found.extension, found.binlog_starts));
+        let (keeper, extension) = (Arc::clone(&binlog), Arc::clone(&binlog));
+        engine.set_log_keeper(move || keeper.needed());
+        engine.set_checkpoint_extension(move || extension.extension());
+        let mut world = Self { engine, committer, binlog, tables: Vec::new(), setup };
+        if specs.is_empty() {
+            let made: Result<Vec<_>, _> = (0..TABLES).map(|n| new_table(&world.engine, n)).collect();
+            let made = made?;
+            world.engine.log().wait_durable(world.engine.log().ready_lsn())?;
+            *specs = made;
+        }
+        world.tables = specs.iter().map(|spec| world.engine.open_table(spec.clone())).collect();
+        world.engine.start(Arc::new(Tables(world.tables.clone())))?;
+        Ok(world)
+    }
+
+    /// A new world on a disk of its own.
+    pub(crate) fn new(setup: Setup) -> (Self, SimDisk, Vec<TableSpec>) {
+        let sim = SimDisk::new(7);
+        let mut specs = Vec::new();
+        let world = Self::open(&sim, setup, &mut specs).expect("a new directory");
+        (world, sim, specs)
+    }
+
+    pub(crate) fn begin(&self) -> Trx {
+        let log = LogOptions { replicate: true, full_image: true, event_options: self.setup.image };
+        self.engine.begin(TrxOptions {
+            isolation: Isolation::ReadCommitted,
+            lock_wait_timeout: Duration::ZERO,
+            log,
+            ..TrxOptions::default()
+        })
+    }
+
+    pub(crate) fn commit(&self, trx: Trx) -> Outcome<commit::Done> {
+        let numbering = Numbering { domain_id: 0, server_id: 1, seq_no: None, thread_id: 9, flags: 0 };
+        Ok(self.committer.commit(trx, Some(numbering))?)
+    }
+
+    pub(crate) fn insert(&self, trx: &mut Trx, table: usize, row: &NewRow) -> Result<(), RowError> {
+        let table = &self.tables[table];
+        trx.insert(table, &row.encode(table))
+    }
+
+    /// Reads the row in order to change it; false when there is none.
+    pub(crate) fn find(
+        &self,
+        trx: &mut Trx,
+        table: usize,
+        id: i32,
+        row: &mut RowBuf,
+    ) -> Result<bool, RowError> {
+        let table = &self.tables[table];
+        let mode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
+        trx.get(table, 0, &key_of(table, id), mode, row)
+    }
+
+    pub(crate) fn update(
+        &self,
+        trx: &mut Trx,
+        table: usize,
+        id: i32,
+        new: &NewRow,
+    ) -> Result<bool, RowError> {
+        let mut row = RowBuf::new();
+        if !self.find(trx, table, id, &mut row)? {
+            return Ok(false);
+        }
+        trx.update(&self.tables[table], &row, &new.encode(&self.tables[table])).map(|()| true)
+    }
+
+    pub(crate) fn delete(&self, trx: &mut Trx, table: usize, id: i32) -> Result<bool, RowError> {
+        let mut row = RowBuf::new();
+        if !self.find(trx, table, id, &mut row)? {
+            return Ok(false);
+        }
+        trx.delete(&self.tables[table], &row).map(|()| true)
+    }
+
+    /// What the tables hold.
+    pub(crate) fn state(&self) -> State {
+        let mut state = State::new();
+        for (n, table) in self.tables.iter().enumerate() {
+            let mut trx = self.begin();
+            let mut scan = trx.scan(table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+            let mut row = RowBuf::new();
+            let rows = state.entry(format!("t{n}")).or_default();
+            while scan.next(&mut trx, &mut row).expect("a scan") {
+                let view = RowView::new(&table.spec().layout, &row.body).expect("a row");
+                let columns: Row = view.columns().map(|c| c.expect("a column").map(<[u8]>::to_vec)).collect();
+                let id = i32::from_le_bytes(columns[0].clone().expect("an id").try_into().expect("4 bytes"));
+                rows.insert(id, columns);
+            }
+        }
+        state
+    }
+
+    pub(crate) fn durable(&self) -> Outcome<()> {
+        Ok(self.engine.log().wait_durable(self.engine.log().ready_lsn())?)
+    }
+
+    pub(crate) fn shutdown(&self) {
+        self.engine.shutdown(Shutdown::Fast).expect("a clean shutdown");
+    }
+}
+
+/// A row to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NewRow {
+    pub(crate) id: i32,
+    pub(crate) number: Option<i32>,
+    pub(crate) word: Vec<u8>,
+    pub(crate) long: Vec<u8>,
+}
+
+impl NewRow {
+    pub(crate) fn small(id: i32) -> Self {
+        Self { id, number: Some(id * 10), word: format!("word {id}").into(), long: Vec::new() }
+    }
+    fn encode(&self, table: &Table) -> Vec<u8> {
+        let number = self.number.map_or(Value::Null, |n| Value::Int(n.into()));
+        let text = |bytes: &[u8]| Value::str(bytes, Collation::BINARY);
+        let values = [Value::Int(self.id.into()), number, text(&self.word), text(&self.long)];
+        let mut out = Vec::new();
+        encode_row(&table.spec().layout, &values, &mut out).expect("the row fits its columns");
+        out
+    }
+}
+
+fn key_of(table: &Table, id: i32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let parts = &table.spec().indexes[0].parts;
+    key::encode_values(&table.spec().layout, parts, &[Value::Int(id.into())], &mut out).expect("a key");
+    out
+}
+
+/// `test.t<n>(id int primary key, number int null, word varchar(2000), long longblob, key (number))`
+fn new_table(engine: &Engine, n: usize) -> Result<TableSpec, EngineError> {
+    let space = engine.create_space()?;
+    let columns = vec![
+        ("id", ColumnType::int(IntSize::Int, false), false),
+        ("number", ColumnType::int(IntSize::Int, false), true),
+        ("word", ColumnType::varchar(2000, Collation::BINARY), false),
+        ("long", ColumnType::Blob { length_bytes: 4, collation: Collation::BINARY }, false),
+    ];
+    let mut indexes = Vec::new();
+    for (at, kind) in [TreeKind::Clustered, TreeKind::Secondary].into_iter().enumerate() {
+        let (id, root) = engine.create_tree(space, kind)?;
+        let parts = vec![KeyPart::ascending(at)];
+        indexes.push(IndexSpec { id, root, unique: at == 0, parts, name: format!("index{at}") });
+    }
+    let defined = |(name, ty, nullable): &(&str, ColumnType, bool)| {
+        let mut metadata = Vec::new();
+        ty.binlog_metadata(&mut metadata);
+        DefinedColumn {
+            name: (*name).to_owned(),
+            type_code: ty.binlog_type(),
+            metadata,
+            shape: match ty.fixed_len() {
+                Some(len) => Shape::Fixed(len as u32),
+                None => Shape::Prefixed(ty.length_bytes() as u8),
+            },
+            nullable: *nullable,
+            unsigned: false,
+            collation: ty.collation().map(Collation::id),
+            members: None,
+        }
+    };
+    let definition = Definition {
+        database: "test".into(),
+        table: format!("t{n}"),
+        columns: columns.iter().map(defined).collect(),
+        primary_key: vec![(0, 0)],
+    };
+    let mut encoded = Vec::new();
+    definition.encode(&mut encoded);
+    let columns = columns.into_iter().map(|(_, ty, nullable)| Column { ty, nullable }).collect();
+    Ok(TableSpec {
+        id: engine.new_table_id(),
+        version: 1,
+        space,
+        layout: Arc::new(RowLayout::new(columns)),
+        indexes,
+        auto_increment: None,
+        name: format!("test.t{n}"),
+        definition: encoded.into(),
+    })
+}
