@@ -44,6 +44,19 @@ impl Clock for RealClock {
     }
 }
 
+/// Real time since a moment, beside waits for other threads that real time ends, too.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 /// A clock that moves only when told to; `sleep` moves it.
 #[derive(Debug)]
 pub struct ManualClock {

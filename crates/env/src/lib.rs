@@ -19,7 +19,7 @@ mod os;
 mod sim;
 
 pub use aligned::{ALIGNMENT, AlignedBuf};
-pub use clock::{Clock, ManualClock, RealClock};
+pub use clock::{Clock, ManualClock, RealClock, Stopwatch};
 pub use os::OsDisk;
 pub use random::Random;
 pub use sim::{Fault, Operation, Rule, SimDisk};

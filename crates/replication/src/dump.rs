@@ -20,11 +20,12 @@
 
 use std::io;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::{Gtid, Lsn};
 use binlog::{EmitError, EmitOptions, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait};
 use client_error::{ClientError, replication as error};
+use env::Stopwatch;
 use event_format::{
     BinlogCheckpoint, Checksum, End, Event, FormatDescription, GtidList, Header, Heartbeat, MetadataLevel,
     Rotate, Stamp, gtid_list_flags, header_flags, write,
@@ -276,7 +277,7 @@ struct Running<'a> {
     until: Option<Until>,
     scratch: Vec<u8>,
     instead: Vec<u8>,
-    last_sent: Instant,
+    last_sent: Stopwatch,
 }
 
 impl Dump<'_> {
@@ -297,7 +298,7 @@ impl Dump<'_> {
             until: begin.until,
             scratch: Vec::new(),
             instead: Vec::new(),
-            last_sent: Instant::now(),
+            last_sent: Stopwatch::start(),
         };
         let outcome = running.serve(groups);
         match outcome {
@@ -477,7 +478,7 @@ impl Running<'_> {
             wanted.note(&self.file.name, self.replica.get(), end);
         }
         self.stream.event(bytes, wants_ack)?;
-        self.last_sent = Instant::now();
+        self.last_sent = Stopwatch::start();
         Ok(())
     }
 

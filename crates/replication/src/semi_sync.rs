@@ -22,9 +22,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::Lsn;
+use env::Stopwatch;
 
 /// When a session waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +204,7 @@ impl SemiSync {
 
     /// Waits for the acknowledgement of a commit that is durable and ends at `end`.
     pub fn wait(&self, end: Lsn, is_killed: &dyn Fn() -> bool) -> Acknowledged {
-        let begin = Instant::now();
+        let begin = Stopwatch::start();
         let (waiter, key, timeout, hides) = {
             let mut inner = self.inner();
             if !inner.config.enabled {
@@ -299,7 +300,12 @@ impl SemiSync {
 
 impl Waiter {
     /// How it ended, and whether by time.
-    fn wait(&self, begin: Instant, timeout: Duration, is_killed: &dyn Fn() -> bool) -> (Acknowledged, bool) {
+    fn wait(
+        &self,
+        begin: Stopwatch,
+        timeout: Duration,
+        is_killed: &dyn Fn() -> bool,
+    ) -> (Acknowledged, bool) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(how) = *done {
