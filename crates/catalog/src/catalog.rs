@@ -25,6 +25,7 @@ use crate::dictionary::{self, Entry};
 use crate::engine::DictionaryEngine;
 use crate::mdl::Locks;
 use crate::snapshot::{Database, Snapshot, TableHandle};
+use crate::view::ViewDef;
 
 /// Databases that a new server has.
 const FIRST_DATABASES: [&str; 2] = ["mysql", "test"];
@@ -82,6 +83,7 @@ impl Catalog {
             match entry {
                 Entry::Database(def) => Edit::PutDatabase(def).apply(self, &mut next),
                 Entry::Table(def) => Edit::PutTable(def).apply(self, &mut next),
+                Entry::View(def) => Edit::PutView(Arc::from(def)).apply(self, &mut next),
             }
         }
         self.snapshot.store(Arc::new(next));
@@ -146,6 +148,8 @@ enum Edit {
     RemoveDatabase(String),
     PutTable(Box<TableDef>),
     RemoveTable { schema: String, name: String },
+    PutView(Arc<ViewDef>),
+    RemoveView { schema: String, name: String },
 }
 
 impl Edit {
@@ -157,8 +161,10 @@ impl Edit {
         };
         match self {
             Self::PutDatabase(def) => {
-                let tables = snapshot.databases.get(&def.name).map(|d| d.tables.clone()).unwrap_or_default();
-                snapshot.databases.insert(def.name.clone(), Arc::new(Database { def, tables }));
+                let known = snapshot.databases.get(&def.name);
+                let tables = known.map(|d| d.tables.clone()).unwrap_or_default();
+                let views = known.map(|d| d.views.clone()).unwrap_or_default();
+                snapshot.databases.insert(def.name.clone(), Arc::new(Database { def, tables, views }));
             }
             Self::RemoveDatabase(name) => {
                 snapshot.databases.remove(&name);
@@ -175,6 +181,12 @@ impl Edit {
             }
             Self::RemoveTable { schema, name } => database(snapshot, &schema, &mut |d| {
                 d.tables.remove(&name);
+            }),
+            Self::PutView(def) => database(snapshot, &def.schema, &mut |d| {
+                d.views.insert(def.name.clone(), def.clone());
+            }),
+            Self::RemoveView { schema, name } => database(snapshot, &schema, &mut |d| {
+                d.views.remove(&name);
             }),
         }
     }
@@ -241,6 +253,20 @@ impl CatalogChange {
         let dictionary = self.catalog.dictionary.clone();
         dictionary::remove_table(&dictionary, self.trx(), schema, name)?;
         self.edits.push(Edit::RemoveTable { schema: schema.to_owned(), name: name.to_owned() });
+        Ok(())
+    }
+
+    pub fn put_view(&mut self, def: ViewDef) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::put_view(&dictionary, self.trx(), &def)?;
+        self.edits.push(Edit::PutView(Arc::new(def)));
+        Ok(())
+    }
+
+    pub fn remove_view(&mut self, schema: &str, name: &str) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::remove_view(&dictionary, self.trx(), schema, name)?;
+        self.edits.push(Edit::RemoveView { schema: schema.to_owned(), name: name.to_owned() });
         Ok(())
     }
 

@@ -105,7 +105,11 @@ impl DatabaseDef {
     }
 }
 
-fn check_format(r: &mut Reader<'_>) -> Result<(), Corruption> {
+pub(crate) fn put_format(out: &mut Vec<u8>) {
+    out.put_u8(FORMAT);
+}
+
+pub(crate) fn check_format(r: &mut Reader<'_>) -> Result<(), Corruption> {
     match r.u8("format")? {
         FORMAT => Ok(()),
         other => Err(Corruption::new("definition", "format", FORMAT, other)),
@@ -123,7 +127,7 @@ fn collation(r: &mut Reader<'_>) -> Result<Collation, Corruption> {
     Collation::by_id(id).ok_or_else(|| Corruption::new("definition", "collation", "a known id", id))
 }
 
-fn encode_column_def(c: &ColumnDef, out: &mut Vec<u8>) {
+pub(crate) fn encode_column_def(c: &ColumnDef, out: &mut Vec<u8>) {
     out.put_string(c.name.as_bytes());
     encode_type(&c.ty, out);
     let bits = [c.nullable, c.zerofill, c.on_update_now, c.auto_increment, c.invisible, c.json];
@@ -158,7 +162,7 @@ fn encode_column_def(c: &ColumnDef, out: &mut Vec<u8>) {
     c.check.iter().for_each(|check| out.put_string(check.as_bytes()));
 }
 
-fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corruption> {
+pub(crate) fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corruption> {
     let name = text(r, "column name")?;
     let ty = decode_type(r)?;
     let flags = r.u8("column flags")?;

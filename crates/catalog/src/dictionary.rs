@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! ```text
-//! kind TINYINT UNSIGNED (1 database, 2 table) | schema VARBINARY(256) | name VARBINARY(256) | definition LONGBLOB
+//! kind TINYINT UNSIGNED (1 database, 2 table, 3 view) | schema VARBINARY(256) | name VARBINARY(256) | definition LONGBLOB
 //! PRIMARY KEY (kind, schema, name)
 //! ```
 //! A database has an empty `name`. `definition` is `codec`'s.
@@ -28,18 +28,21 @@ use types::Value;
 
 use crate::definition::{DatabaseDef, PRIMARY, TableDef};
 use crate::engine::{DICTIONARY_INDEX, DICTIONARY_ROOT, DICTIONARY_SPACE};
+use crate::view::ViewDef;
 
 /// Table id of the dictionary itself.
 const DICTIONARY_TABLE: TableId = TableId(1);
 
 const KIND_DATABASE: u64 = 1;
 const KIND_TABLE: u64 = 2;
+const KIND_VIEW: u64 = 3;
 
 /// One row, decoded.
 #[derive(Debug)]
 pub(crate) enum Entry {
     Database(DatabaseDef),
     Table(Box<TableDef>),
+    View(Box<ViewDef>),
 }
 
 /// The dictionary's own definition.
@@ -89,7 +92,8 @@ fn decode(table: &Table, body: &[u8]) -> Result<Entry, Corruption> {
     match bytes(0)? {
         [1] => Ok(Entry::Database(DatabaseDef::decode(bytes(3)?)?)),
         [2] => Ok(Entry::Table(Box::new(TableDef::decode(bytes(3)?)?))),
-        other => Err(Corruption::new("dictionary row", "kind", "1 or 2", other.escape_ascii())),
+        [3] => Ok(Entry::View(Box::new(ViewDef::decode(bytes(3)?)?))),
+        other => Err(Corruption::new("dictionary row", "kind", "1 to 3", other.escape_ascii())),
     }
 }
 
@@ -157,6 +161,21 @@ pub(crate) fn put_table(table: &Arc<Table>, trx: &mut Trx, def: &TableDef) -> Re
     let mut bytes = Vec::new();
     def.encode(&mut bytes);
     put(table, trx, KIND_TABLE, &def.schema, &def.name, &bytes)
+}
+
+pub(crate) fn put_view(table: &Arc<Table>, trx: &mut Trx, def: &ViewDef) -> Result<(), RowError> {
+    let mut bytes = Vec::new();
+    def.encode(&mut bytes);
+    put(table, trx, KIND_VIEW, &def.schema, &def.name, &bytes)
+}
+
+pub(crate) fn remove_view(
+    table: &Arc<Table>,
+    trx: &mut Trx,
+    schema: &str,
+    name: &str,
+) -> Result<(), RowError> {
+    remove(table, trx, KIND_VIEW, schema, name)
 }
 
 pub(crate) fn remove_database(table: &Arc<Table>, trx: &mut Trx, name: &str) -> Result<(), RowError> {

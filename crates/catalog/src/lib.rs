@@ -13,6 +13,7 @@ mod dictionary;
 mod engine;
 pub mod mdl;
 mod snapshot;
+mod view;
 
 pub use catalog::{Catalog, CatalogChange};
 pub use definition::{
@@ -22,3 +23,4 @@ pub use definition::{
 pub use describe::{quote_name, quote_text};
 pub use engine::DictionaryEngine;
 pub use snapshot::{Database, Snapshot, TableHandle};
+pub use view::{ViewAlgorithm, ViewCheck, ViewDef};

@@ -14,6 +14,7 @@ use storage::table::Table;
 use crate::definition::{DatabaseDef, TableDef};
 use crate::engine::DictionaryEngine;
 use crate::mdl::MdlLock;
+use crate::view::ViewDef;
 
 /// One version of one table, opened.
 pub struct TableHandle {
@@ -58,6 +59,8 @@ impl TableHandle {
 pub struct Database {
     pub def: DatabaseDef,
     pub tables: BTreeMap<String, Arc<TableHandle>>,
+    /// Views share the tables' names: no name is in both.
+    pub views: BTreeMap<String, Arc<ViewDef>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -77,6 +80,20 @@ impl Snapshot {
 
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableHandle>> {
         self.databases.values().flat_map(|database| database.tables.values())
+    }
+
+    pub fn view(&self, schema: &str, name: &str) -> Option<&Arc<ViewDef>> {
+        self.databases.get(schema)?.views.get(name)
+    }
+
+    /// Whether a view is still what it was.
+    pub fn is_current_view(&self, view: &Arc<ViewDef>) -> bool {
+        self.view(&view.schema, &view.name).is_some_and(|now| Arc::ptr_eq(now, view))
+    }
+
+    /// Whether a table or a view has the name.
+    pub fn has(&self, schema: &str, name: &str) -> bool {
+        self.table(schema, name).is_some() || self.view(schema, name).is_some()
     }
 
     /// Whether `handle` is still the current version of its table.

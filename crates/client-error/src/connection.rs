@@ -58,6 +58,7 @@ conditions! {
     no_database_selected() = 1046 b"3D000" "No database selected";
     unknown_database(name: &str) = 1049 b"42000" "Unknown database '{name}'";
     no_such_table(schema: &str, name: &str) = 1146 b"42S02" "Table '{schema}.{name}' doesn't exist";
+    wrong_object(schema: &str, name: &str, wanted: &str) = 1347 b"HY000" "'{schema}.{name}' is not of type '{wanted}'";
     unknown_engine(name: &str) = 1286 b"42000" "Unknown storage engine '{name}'";
     unknown_charset(name: &str) = 1115 b"42000" "Unknown character set: '{name}'";
     unknown_collation(name: &str) = 1273 b"HY000" "Unknown collation: '{name}'";

@@ -230,6 +230,7 @@ fn values(error: &SqlError) -> Option<ClientError> {
         ValueOutOfRange { kind, expression } => {
             e(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
         }
+        ViewCheckFailed(view) => e(1369, b"44000", format!("CHECK OPTION failed {view}")),
         ConstraintFailed { constraint, table } => {
             e(4025, b"23000", format!("CONSTRAINT `{constraint}` failed for {table}"))
         }

@@ -121,6 +121,7 @@ pub(crate) fn with_context<R>(
     let account = session.account();
     let database = Arc::clone(&session.database);
     let connection_collation = session.settings.connection;
+    let client_charset = session.settings.client;
     let server_collation = session
         .variables
         .get(Var::COLLATION_SERVER)
@@ -142,6 +143,7 @@ pub(crate) fn with_context<R>(
         database: &database,
         user: &account,
         connection_collation,
+        client_charset,
         server_collation,
         commit: &mut commit,
     })

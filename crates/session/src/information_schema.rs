@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use accounts::{Privileges, Rights};
-use catalog::{ColumnDef, DefaultLiteral, DefaultValue, IndexDef, TableDef, TableHandle};
+use catalog::{
+    ColumnDef, DefaultLiteral, DefaultValue, IndexDef, TableDef, TableHandle, ViewAlgorithm, ViewCheck,
+    ViewDef,
+};
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
 use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
@@ -138,6 +141,19 @@ const CHECK_CONSTRAINTS: Columns = &[
     ("LEVEL", Text(6)),
     ("CHECK_CLAUSE", LongText),
 ];
+const VIEWS: Columns = &[
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("VIEW_DEFINITION", LongText),
+    ("CHECK_OPTION", Text(8)),
+    ("IS_UPDATABLE", Text(3)),
+    ("DEFINER", Text(384)),
+    ("SECURITY_TYPE", Text(7)),
+    ("CHARACTER_SET_CLIENT", Text(32)),
+    ("COLLATION_CONNECTION", Text(64)),
+    ("ALGORITHM", Text(10)),
+];
 const ENGINES: Columns = &[
     ("ENGINE", Text(64)),
     ("SUPPORT", Text(8)),
@@ -173,6 +189,7 @@ const ALL: &[(&str, Columns)] = &[
     ("STATISTICS", STATISTICS),
     ("TABLES", TABLES),
     ("TABLE_CONSTRAINTS", TABLE_CONSTRAINTS),
+    ("VIEWS", VIEWS),
 ];
 
 /// The table of that name, for the planner.
@@ -254,10 +271,28 @@ fn keep_visible(rights: &Rights, table: &str, rows: &mut Rows) {
 
 fn all_rows(server: &Server, table: &str) -> Option<Rows> {
     Some(match table {
-        "TABLES" => each_table(server, |t, out| out.push(table_row(server, t))),
-        "COLUMNS" => each_table(server, |t, out| {
-            out.extend((0..t.def.columns.len()).map(|i| column_row(&t.def, i)));
-        }),
+        "TABLES" => {
+            let mut out = each_table(server, |t, out| out.push(table_row(server, t)));
+            each_view(server, |v| out.push(view_table_row(v)));
+            out
+        }
+        "COLUMNS" => {
+            let mut out = each_table(server, |t, out| {
+                let place = |i| (t.def.schema.as_str(), t.def.name.as_str(), i);
+                let row = |(i, c)| column_row(place(i), c, key_text(&t.def, i));
+                out.extend(t.def.columns.iter().enumerate().map(row));
+            });
+            each_view(server, |v| {
+                let row = |(i, c)| column_row((&v.schema, &v.name, i), c, "");
+                out.extend(v.columns.iter().enumerate().map(row));
+            });
+            out
+        }
+        "VIEWS" => {
+            let mut out = Vec::new();
+            each_view(server, |v| out.push(view_row(v)));
+            out
+        }
         "STATISTICS" => each_table(server, statistics_rows),
         "KEY_COLUMN_USAGE" => each_table(server, |t, out| {
             unique(&t.def).for_each(|i| out.extend((0..i.parts.len()).map(|at| usage_row(&t.def, i, at))));
@@ -304,6 +339,43 @@ fn each_table(server: &Server, mut each: impl FnMut(&Arc<TableHandle>, &mut Rows
     let snapshot = server.catalog();
     snapshot.databases.values().flat_map(|d| d.tables.values()).for_each(|t| each(t, &mut out));
     out
+}
+
+fn each_view(server: &Server, each: impl FnMut(&Arc<ViewDef>)) {
+    server.catalog().databases.values().flat_map(|d| d.views.values()).for_each(each);
+}
+
+fn view_table_row(view: &ViewDef) -> Vec<Value> {
+    let mut row = vec![Value::Null; TABLES.len()];
+    row[..4].clone_from_slice(&[s("def"), s(&view.schema), s(&view.name), s("VIEW")]);
+    row[20] = s("VIEW");
+    row
+}
+
+fn view_row(view: &ViewDef) -> Vec<Value> {
+    let check = match view.check {
+        ViewCheck::None => "NONE",
+        ViewCheck::Local => "LOCAL",
+        ViewCheck::Cascaded => "CASCADED",
+    };
+    let algorithm = match view.algorithm {
+        ViewAlgorithm::Undefined => "UNDEFINED",
+        ViewAlgorithm::Merge => "MERGE",
+        ViewAlgorithm::TempTable => "TEMPTABLE",
+    };
+    vec![
+        s("def"),
+        s(&view.schema),
+        s(&view.name),
+        s(&view.body),
+        s(check),
+        s(if view.updatable { "YES" } else { "NO" }),
+        s(&format!("{}@{}", view.definer_user, view.definer_host)),
+        s(if view.invoker { "INVOKER" } else { "DEFINER" }),
+        s(&view.client_charset),
+        s(&view.connection_collation),
+        s(algorithm),
+    ]
 }
 
 fn schemata(server: &Server) -> Rows {
@@ -418,8 +490,7 @@ fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
     }
 }
 
-fn column_row(def: &TableDef, at: usize) -> Vec<Value> {
-    let column = &def.columns[at];
+fn column_row((schema, table, at): (&str, &str, usize), column: &ColumnDef, key: &'static str) -> Vec<Value> {
     let text = column.type_text();
     let data_type = text.split(['(', ' ']).next().unwrap_or(&text).to_owned();
     let size = sizes(column);
@@ -427,8 +498,8 @@ fn column_row(def: &TableDef, at: usize) -> Vec<Value> {
     let collation = column.ty.collation().filter(|c| !c.is_binary());
     vec![
         s("def"),
-        s(&def.schema),
-        s(&def.name),
+        s(schema),
+        s(table),
         s(&column.name),
         number(at as u64 + 1),
         default_value(column),
@@ -442,7 +513,7 @@ fn column_row(def: &TableDef, at: usize) -> Vec<Value> {
         collation.map_or(Value::Null, |c| s(c.charset().name())),
         collation.map_or(Value::Null, |c| s(c.name())),
         s(&text),
-        s(key_text(def, at)),
+        s(key),
         s(&extra_text(column)),
         s("select,insert,update,references"),
         s(&column.comment),

@@ -213,6 +213,7 @@ fn run(backend: &Backend, text: &str) -> SqlResult<()> {
             database: MYSQL,
             user: "",
             connection_collation: Collation::UTF8MB4_GENERAL_CI,
+            client_charset: charset::Charset::Utf8mb4,
             server_collation: Collation::UTF8MB4_UCA1400_AI_CI,
             commit: &mut commit,
         },

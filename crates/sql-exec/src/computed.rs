@@ -9,6 +9,7 @@ use catalog::TableHandle;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
 use sql_plan::expr::{ColumnRef, Expr, SessionValue, Subquery};
+use sql_plan::plan::ViewRule;
 use sql_plan::program::{self, TableProgram};
 use types::{Context, Value};
 
@@ -116,6 +117,18 @@ impl Exec<'_, '_> {
                     constraint: check.name.clone(),
                     table: format!("`{schema}`.`{name}`"),
                 });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Exec<'_, '_> {
+    /// Whether a row may be written through a view: WITH CHECK OPTION.
+    pub(crate) fn check_view(&mut self, rules: &[ViewRule], values: &[Value]) -> SqlResult<()> {
+        for rule in rules {
+            if rule.condition.eval_truth(&mut RowEnv { values, exec: self })? != Some(true) {
+                return Err(SqlError::ViewCheckFailed(rule.view.clone()));
             }
         }
         Ok(())

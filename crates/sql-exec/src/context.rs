@@ -135,10 +135,16 @@ pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &MdlHandle, timeout: Dur
         let mode = if plan.changes(table) { MdlMode::Write } else { MdlMode::Shared };
         mdl.lock(&table.lock, mode, timeout).map_err(mdl_error)?;
     }
+    for view in &plan.views {
+        let lock = catalog.locks().of(&view.schema, &view.name);
+        mdl.lock(&lock, MdlMode::Shared, timeout).map_err(mdl_error)?;
+    }
     // The usual case counts no reference to the snapshot, which all connections share.
     if catalog.version() != plan.catalog_version {
         let now = catalog.snapshot();
-        if !plan.tables.iter().all(|t| now.is_current(t)) {
+        let current = plan.tables.iter().all(|t| now.is_current(t))
+            && plan.views.iter().all(|v| now.is_current_view(v));
+        if !current {
             return Err(SqlError::StalePlan);
         }
     }

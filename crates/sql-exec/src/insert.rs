@@ -257,6 +257,15 @@ impl Exec<'_, '_> {
                 other => other?,
             }
         }
+        if !plan.rules.is_empty() {
+            match self.check_view(&plan.rules, &values) {
+                Err(e @ SqlError::ViewCheckFailed(_)) if plan.ignore => {
+                    self.cx.warnings.warn(e);
+                    return Ok(());
+                }
+                other => other?,
+            }
+        }
         let mut body = std::mem::take(&mut self.cx.workspace.body);
         let outcome = self.write_row(plan, &values, &mut body, mode, progress);
         self.cx.workspace.body = body;

@@ -13,7 +13,7 @@ use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
 use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
-use sql_plan::plan::{Access, AssignValue, Assignment, DeletePlan, SelectPlan, UpdatePlan};
+use sql_plan::plan::{Access, AssignValue, Assignment, DeletePlan, SelectPlan, UpdatePlan, UpdateTarget};
 use storage::row::{Change, Modified, RowBuf, RowError, WaitMode};
 use types::{Context, Value};
 
@@ -73,15 +73,11 @@ impl Exec<'_, '_> {
             let mode = exec.update_mode(plan.ignore, matched);
             let changes = exec.assigned_values(target.slot, &target.table, &target.assignments, mode)?;
             let found = std::mem::take(&mut exec.cx.workspace.slots[usize::from(target.slot)].buf);
-            let outcome = exec.change_row(&target.table, &found, changes);
+            let outcome = exec.change_through(target, &found, changes);
             exec.cx.workspace.slots[usize::from(target.slot)].buf = found;
             match outcome {
                 Ok(c) => changed += u64::from(c),
-                Err(e @ (SqlError::DuplicateEntry { .. } | SqlError::ConstraintFailed { .. }))
-                    if plan.ignore =>
-                {
-                    exec.cx.warnings.warn(e)
-                }
+                Err(e) if plan.ignore && can_be_ignored(&e) => exec.cx.warnings.warn(e),
                 Err(e) => return Err(e),
             }
             Ok(if matched >= limit.count { Flow::Stop } else { Flow::Continue })
@@ -109,13 +105,9 @@ impl Exec<'_, '_> {
         })?;
         let (matched, mut changed) = (found.len() as u64, 0);
         for (i, buf, changes) in found {
-            match self.change_row(&plan.targets[i].table, &buf, changes) {
+            match self.change_through(&plan.targets[i], &buf, changes) {
                 Ok(c) => changed += u64::from(c),
-                Err(e @ (SqlError::DuplicateEntry { .. } | SqlError::ConstraintFailed { .. }))
-                    if plan.ignore =>
-                {
-                    self.cx.warnings.warn(e)
-                }
+                Err(e) if plan.ignore && can_be_ignored(&e) => self.cx.warnings.warn(e),
                 Err(e) => return Err(e),
             }
         }
@@ -216,6 +208,25 @@ impl Exec<'_, '_> {
             out.push((assignment.column, value));
         }
         Ok(())
+    }
+
+    /// Changes a row, if the view that it is changed through allows what it becomes.
+    fn change_through(
+        &mut self,
+        target: &UpdateTarget,
+        found: &RowBuf,
+        changes: Vec<(usize, Value)>,
+    ) -> SqlResult<bool> {
+        if !target.rules.is_empty() {
+            let mut values = Vec::new();
+            let view = RowView::new(&target.table.table.spec().layout, &found.body);
+            view.and_then(|v| v.values(&mut values)).map_err(|c| crate::errors::corrupt(&c))?;
+            for (column, value) in &changes {
+                values[*column] = value.clone();
+            }
+            self.check_view(&target.rules, &values)?;
+        }
+        self.change_row(&target.table, found, changes)
     }
 
     /// All values of the row in a slot.
@@ -408,6 +419,14 @@ impl Exec<'_, '_> {
     }
 }
 
+/// What UPDATE IGNORE passes by with a warning.
+fn can_be_ignored(error: &SqlError) -> bool {
+    matches!(
+        error,
+        SqlError::DuplicateEntry { .. } | SqlError::ConstraintFailed { .. } | SqlError::ViewCheckFailed(_)
+    )
+}
+
 /// The key expressions of a plan that reads one row of one table by its primary key.
 fn point_access(plan: &SelectPlan) -> Option<&[Expr]> {
     match plan.steps.as_slice() {
@@ -431,6 +450,7 @@ fn is_plain(plan: &UpdatePlan) -> bool {
     });
     single
         && values
+        && target.rules.is_empty()
         && !target.table.def.has_expressions()
         && plan.select.gate.is_none()
         && plan.select.steps[0].on.as_ref().is_none_or(reads_row_only)

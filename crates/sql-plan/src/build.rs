@@ -145,8 +145,9 @@ impl<'a> Planner<'a> {
                 let slot = table.slot;
                 self.check_column(slot, &table.columns[position].org_name)?;
                 if !own {
+                    let slots = typed.expr.slots();
                     for inner in &mut self.scopes[level + 1..] {
-                        inner.outer_reads.insert(slot);
+                        inner.outer_reads.union(&slots);
                     }
                 }
                 return Ok(typed);

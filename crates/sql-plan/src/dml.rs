@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use accounts::Privileges;
-use catalog::TableHandle;
+use catalog::{TableHandle, same_name};
 use sql_syntax::ast;
 
 use crate::access::{self, JoinInput};
@@ -11,27 +11,20 @@ use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot};
 use crate::plan::{
     Access, AssignValue, Assignment, DeletePlan, InsertPlan, InsertSource, LockMode, LockWaitPolicy,
-    OnDuplicate, Returning, SelectPlan, UpdatePlan, UpdateTarget,
+    OnDuplicate, Returning, SelectPlan, UpdatePlan, UpdateTarget, ViewRule,
 };
 use crate::planner::Planner;
 use crate::query::base_scope_table;
-use crate::scope::{Name, Scope};
+use crate::scope::{MergedView, Name, Scope, ScopeTable};
 
 pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> SqlResult<InsertPlan> {
     if !insert.partitions.is_empty() {
         return Err(SqlError::not_supported("PARTITION of INSERT"));
     }
     refuse_virtual(planner, &insert.table)?;
-    let (schema, name) = planner.table_name(&insert.table)?;
-    planner.check_table(&schema, &name, insert_privileges(insert))?;
-    let table = planner.base_table(&insert.table, &insert.table.name.text())?;
+    let target = insert_target(planner, insert)?;
+    let (table, slot, columns, rules) = (target.table, target.slot, target.columns, target.rules);
     planner.changes(&table)?;
-    let slot = planner.new_slot()?;
-    planner.guard_slot(slot, &schema, &name);
-    let columns = insert_columns(&table, insert)?;
-    for column in &columns {
-        planner.check_column_for(slot, &table.def.columns[*column].name, Privileges::INSERT)?;
-    }
     let source = match insert.source {
         ast::InsertSource::Query(query) => {
             let query = planner.query(query)?;
@@ -73,6 +66,7 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         ignore: insert.ignore,
         replace: insert.replace,
         returning,
+        rules,
     })
 }
 
@@ -94,6 +88,53 @@ fn returning<'a>(planner: &mut Planner<'a>, items: &[ast::SelectItem<'a>]) -> Sq
     }
     let (output, columns) = planner.select_list(items)?;
     Ok(Some(Returning { output, columns }))
+}
+
+/// The table that an INSERT writes to, named itself or through a view.
+struct InsertTarget {
+    table: Arc<TableHandle>,
+    slot: Slot,
+    columns: Vec<usize>,
+    rules: Vec<ViewRule>,
+}
+
+fn insert_target<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> SqlResult<InsertTarget> {
+    let (schema, name) = planner.table_name(&insert.table)?;
+    planner.check_table(&schema, &name, insert_privileges(insert))?;
+    let Some(view) = planner.view(&schema, &name) else {
+        let table = planner.base_table(&insert.table, &name)?;
+        let slot = planner.new_slot()?;
+        planner.guard_slot(slot, &schema, &name);
+        let columns = insert_columns(&table, insert)?;
+        for column in &columns {
+            planner.check_column_for(slot, &table.def.columns[*column].name, Privileges::INSERT)?;
+        }
+        return Ok(InsertTarget { table, slot, columns, rules: Vec::new() });
+    };
+    planner.changing = true;
+    let found = planner.view_target(&view)?;
+    planner.changing = false;
+    let refused = || SqlError::Other {
+        errno: 1471,
+        state: *b"HY000",
+        text: format!("The target table {name} of the INSERT is not insertable-into"),
+    };
+    let target = found.ok_or_else(refused)?;
+    let mut columns = Vec::new();
+    if insert.columns.is_empty() {
+        for (_, column) in &target.columns {
+            columns.push(column.ok_or_else(refused)?);
+        }
+    }
+    for column in insert.columns {
+        let name = Name::of(column);
+        let clause = Clause::InsertInto;
+        let found = target.columns.iter().find(|(n, _)| same_name(n, &name.column));
+        let (_, base) = found.ok_or_else(|| SqlError::UnknownColumn { name: name.text(), clause })?;
+        columns.push(base.ok_or_else(refused)?);
+    }
+    let base = target.base;
+    Ok(InsertTarget { table: base.handle, slot: base.slot, columns, rules: base.rules })
 }
 
 fn refuse_virtual(planner: &Planner<'_>, name: &ast::ObjectName<'_>) -> SqlResult<()> {
@@ -191,6 +232,13 @@ fn assignments<'a>(
         planner.guarded.column_for = None;
         let target = target?;
         let Expr::Column(column) = target.expr else {
+            if planner.scope().tables.iter().any(|t| t.view.is_some()) {
+                return Err(SqlError::Other {
+                    errno: 1348,
+                    state: *b"HY000",
+                    text: format!("Column '{}' is not updatable", item.column.name.text()),
+                });
+            }
             return Err(SqlError::UnknownColumn { name: Name::of(&item.column).text(), clause });
         };
         let value = assign_value(planner, &item.value, clause)?;
@@ -240,16 +288,19 @@ pub(crate) fn update<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) ->
 
 fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> SqlResult<UpdatePlan> {
     let mut join = JoinInput::default();
-    planner.add_targets(update.tables, Privileges::UPDATE, &mut join)?;
+    planner.changing = true;
+    let added = planner.add_targets(update.tables, Privileges::UPDATE, &mut join);
+    planner.changing = false;
+    added?;
     let sets = assignments(planner, update.assignments, Clause::Set)?;
     planner.filter(update.filter.as_ref(), &mut join)?;
     let mut targets: Vec<UpdateTarget> = Vec::new();
     for (slot, assignment) in sets {
-        let table = target_table(planner, slot)?;
+        let (table, rules) = target_table(planner, slot, "UPDATE")?;
         planner.check_target(slot, Privileges::UPDATE)?;
         match targets.iter_mut().find(|t| t.slot == slot) {
             Some(target) => target.assignments.push(assignment),
-            None => targets.push(UpdateTarget { slot, table, assignments: vec![assignment] }),
+            None => targets.push(UpdateTarget { slot, table, assignments: vec![assignment], rules }),
         }
     }
     let mut select = find_rows(planner, join, update.order_by, update.limit)?;
@@ -261,21 +312,36 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
     Ok(UpdatePlan { select, targets, ignore: update.ignore, buffered })
 }
 
-fn target_table(planner: &Planner<'_>, slot: Slot) -> SqlResult<Arc<TableHandle>> {
-    let table = planner.scope().tables.iter().find(|t| t.slot == slot);
-    match table.and_then(|t| t.handle.clone()) {
-        Some(handle) => {
-            planner.changes(&handle)?;
-            Ok(handle)
-        }
-        None => {
-            let name = table.map_or_else(String::new, |t| t.alias.clone());
-            Err(SqlError::Other {
-                errno: 1288,
-                state: *b"HY000",
-                text: format!("The target table {name} of the UPDATE is not updatable"),
-            })
-        }
+/// The table of a slot that the statement changes, and what a view asks of its rows.
+fn target_table(
+    planner: &Planner<'_>,
+    slot: Slot,
+    verb: &str,
+) -> SqlResult<(Arc<TableHandle>, Vec<ViewRule>)> {
+    let tables = &planner.scope().tables;
+    let direct = tables.iter().find(|t| t.slot == slot);
+    if let Some(handle) = direct.and_then(|t| t.handle.clone()) {
+        planner.changes(&handle)?;
+        return Ok((handle, Vec::new()));
+    }
+    let views = || tables.iter().filter_map(|t| t.view.as_ref());
+    if let Some(base) = views().flat_map(|v| &v.bases).find(|b| b.slot == slot) {
+        planner.changes(&base.handle)?;
+        return Ok((base.handle.clone(), base.rules.clone()));
+    }
+    let name = direct.map_or_else(String::new, |t| t.alias.clone());
+    Err(SqlError::Other {
+        errno: 1288,
+        state: *b"HY000",
+        text: format!("The target table {name} of the {verb} is not updatable"),
+    })
+}
+
+/// The slot whose rows a DELETE of a named table removes: of a view its only table.
+fn delete_slot(table: &ScopeTable) -> Slot {
+    match &table.view {
+        Some(MergedView { bases, slots, .. }) if bases.len() == 1 && slots.len() == 1 => bases[0].slot,
+        _ => table.slot,
     }
 }
 
@@ -329,13 +395,16 @@ pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) ->
 
 fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
     let mut join = JoinInput::default();
-    planner.add_targets(delete.tables, Privileges::DELETE, &mut join)?;
+    planner.changing = true;
+    let added = planner.add_targets(delete.tables, Privileges::DELETE, &mut join);
+    planner.changing = false;
+    added?;
     planner.filter(delete.filter.as_ref(), &mut join)?;
     let mut targets = Vec::new();
     if delete.targets.is_empty() {
-        let slot = join.tables.first().map(|t| t.slot).ok_or(SqlError::NoTablesUsed)?;
+        let slot = planner.scope().tables.first().map(delete_slot).ok_or(SqlError::NoTablesUsed)?;
         planner.check_target(slot, Privileges::DELETE)?;
-        targets.push((slot, target_table(planner, slot)?));
+        targets.push((slot, target_table(planner, slot, "DELETE")?.0));
     }
     for name in delete.targets {
         let found = planner
@@ -343,18 +412,13 @@ fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> S
             .tables
             .iter()
             .find(|t| t.alias == name.name.text() && name.database.is_none_or(|d| d.text() == t.schema));
-        let slot = match found {
-            Some(table) => table.slot,
-            None => {
-                return Err(SqlError::Other {
-                    errno: 1109,
-                    state: *b"42S02",
-                    text: format!("Unknown table '{}' in MULTI DELETE", name.name),
-                });
-            }
-        };
+        let slot = found.map(delete_slot).ok_or_else(|| SqlError::Other {
+            errno: 1109,
+            state: *b"42S02",
+            text: format!("Unknown table '{}' in MULTI DELETE", name.name),
+        })?;
         planner.check_target(slot, Privileges::DELETE)?;
-        targets.push((slot, target_table(planner, slot)?));
+        targets.push((slot, target_table(planner, slot, "DELETE")?.0));
     }
     let returning = returning(planner, delete.returning)?;
     let select = find_rows(planner, join, delete.order_by, delete.limit)?;

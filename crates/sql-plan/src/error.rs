@@ -189,6 +189,8 @@ pub enum SqlError {
         expression: String,
     },
     AutoIncrementExhausted,
+    /// WITH CHECK OPTION; the view as `schema`.`name`.
+    ViewCheckFailed(String),
     /// A CHECK constraint is false; the table as `schema`.`name`.
     ConstraintFailed {
         constraint: String,

@@ -11,6 +11,7 @@
 //! | `window`, `rollup`, `recursive` | window functions, WITH ROLLUP, WITH RECURSIVE |
 //! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
 //! | `keys` | key ranges of values |
+//! | `views`, `view_text` | views in queries; their text |
 //! | `program` | expressions of table definitions |
 //! | `plan`, `expr`, `meta` | the result |
 //! | `eval`, `ops`, `like` | evaluation |
@@ -43,6 +44,8 @@ mod recursive;
 mod rollup;
 mod scope;
 pub mod typing;
+pub mod view_text;
+mod views;
 mod window;
 
 pub use planner::{LockedTable, PlanContext, Variables, plan, plan_expr};

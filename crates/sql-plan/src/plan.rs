@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use catalog::TableHandle;
+use catalog::{TableHandle, ViewDef};
 use smallvec::SmallVec;
 use types::Value;
 
@@ -30,6 +30,8 @@ pub struct Plan {
     pub params: u16,
     /// Every table that is read or written, to be locked and checked before running.
     pub tables: Vec<Arc<TableHandle>>,
+    /// Every view that is named, directly or by another view.
+    pub views: Vec<Arc<ViewDef>>,
     /// Catalog version the plan was made for.
     pub catalog_version: u64,
 }
@@ -441,6 +443,8 @@ pub struct InsertPlan {
     pub ignore: bool,
     pub replace: bool,
     pub returning: Option<Returning>,
+    /// Of the view that is inserted into.
+    pub rules: Vec<ViewRule>,
 }
 
 /// RETURNING: a result row for each row that was inserted or deleted.
@@ -467,11 +471,21 @@ pub struct UpdatePlan {
     pub buffered: bool,
 }
 
+/// A condition that rows written through a view must meet: WITH CHECK OPTION.
+#[derive(Debug, Clone)]
+pub struct ViewRule {
+    /// `schema`.`name`, for the message.
+    pub view: String,
+    /// Over the columns of the row's table.
+    pub condition: Expr,
+}
+
 #[derive(Debug)]
 pub struct UpdateTarget {
     pub slot: Slot,
     pub table: Arc<TableHandle>,
     pub assignments: Vec<Assignment>,
+    pub rules: Vec<ViewRule>,
 }
 
 #[derive(Debug)]

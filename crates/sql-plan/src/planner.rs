@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Snapshot, TableHandle};
+use catalog::{Snapshot, TableHandle, ViewDef};
 use charset::Collation;
 use sql_syntax::ast;
 use types::{Context, SqlMode, Value};
@@ -67,6 +67,14 @@ pub(crate) struct Planner<'a> {
     pub(crate) common: Vec<CommonTable<'a>>,
     /// WINDOW clauses of the blocks that are being planned, innermost last.
     pub(crate) windows: Vec<&'a [ast::NamedWindow<'a>]>,
+    /// Views that the statement reads.
+    pub(crate) views: Vec<Arc<ViewDef>>,
+    /// Views that are being planned, outermost first.
+    pub(crate) view_stack: Vec<String>,
+    /// Right sides of outer joins around the table that is being planned.
+    pub(crate) outer_sides: usize,
+    /// Tables are planned to be changed: the order of a view's rows does not count.
+    pub(crate) changing: bool,
     /// For values that are converted while planning.
     pub(crate) context: Context,
     /// Whose privileges count.
@@ -115,6 +123,10 @@ impl<'a> Planner<'a> {
             tables: Vec::new(),
             common: Vec::new(),
             windows: Vec::new(),
+            views: Vec::new(),
+            view_stack: Vec::new(),
+            outer_sides: 0,
+            changing: false,
             context: crate::fold::context(cx),
             guarded: Guarded::by(cx.variables.guard()),
         }
@@ -127,6 +139,7 @@ impl<'a> Planner<'a> {
             subqueries: self.next_subquery,
             params: params as u16,
             tables: self.tables,
+            views: self.views,
             catalog_version: self.cx.catalog.version,
         }
     }
@@ -190,6 +203,10 @@ impl<'a> Planner<'a> {
             self.tables.push(handle.clone());
         }
         Ok(handle)
+    }
+
+    pub(crate) fn view(&self, schema: &str, name: &str) -> Option<Arc<ViewDef>> {
+        self.cx.catalog.view(schema, name).cloned()
     }
 
     /// A table whose rows the statement changes: it may have been locked for reading only.

@@ -157,6 +157,7 @@ impl<'a> Planner<'a> {
             org_table: String::new(),
             columns: columns.iter().map(scope_column).collect(),
             handle: None,
+            view: None,
         })?;
         self.scopes.push(scope);
         let typed: Vec<Typed> = columns
@@ -463,11 +464,15 @@ impl<'a> Planner<'a> {
                 org_table: name,
                 columns,
                 handle: None,
+                view: None,
             })?;
             join.tables.push(FromTable::new(slot, Source::Virtual(table), alias));
             return Ok(());
         }
         self.check_from(&schema, &name)?;
+        if let Some(view) = self.view(&schema, &name) {
+            return self.view_factor(&view, alias, join);
+        }
         let handle = self.base_table(&factor.name, &alias)?;
         let slot = self.new_slot()?;
         self.guard_slot(slot, &schema, &name);
@@ -521,6 +526,7 @@ impl<'a> Planner<'a> {
             org_table: alias.clone(),
             columns,
             handle: None,
+            view: None,
         })?;
         join.tables.push(FromTable::new(slot, Source::Derived(Box::new(plan)), alias));
         Ok(())
@@ -538,7 +544,11 @@ impl<'a> Planner<'a> {
         let (middle, start) = (self.scope().tables.len(), join.tables.len());
         let star_middle = self.scope().star.len();
         let kept = join.conditions.len();
-        self.from(second, join)?;
+        let outer = usize::from(node.kind != ast::JoinKind::Inner);
+        self.outer_sides += outer;
+        let right = self.from(second, join);
+        self.outer_sides -= outer;
+        right?;
         let end = join.tables.len();
         let plain = !node.natural && !matches!(node.condition, ast::JoinCondition::Using(_));
         if node.kind == ast::JoinKind::Right && plain {
@@ -662,6 +672,7 @@ pub(crate) fn scope_column(meta: &ColumnMeta) -> ScopeColumn {
         flags: meta.flags,
         merged: false,
         invisible: false,
+        expr: None,
     }
 }
 
@@ -692,9 +703,18 @@ pub(crate) fn scope_table_of(
             flags: crate::typing::column_flags(def, i),
             merged: false,
             invisible: c.invisible,
+            expr: None,
         })
         .collect();
-    ScopeTable { slot, schema: def.schema.clone(), alias, org_table: def.name.clone(), columns, handle }
+    ScopeTable {
+        slot,
+        schema: def.schema.clone(),
+        alias,
+        org_table: def.name.clone(),
+        columns,
+        handle,
+        view: None,
+    }
 }
 
 fn meta_of(table: &ScopeTable, column: usize, name: String) -> ColumnMeta {

@@ -87,6 +87,7 @@ impl<'a> Planner<'a> {
             org_table: alias.clone(),
             columns,
             handle: None,
+            view: None,
         })?;
         join.tables.push(FromTable::new(slot, Source::Working(id), alias));
         Ok(())

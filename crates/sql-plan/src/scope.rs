@@ -11,7 +11,7 @@ use sql_syntax::ast;
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{ColumnRef, Expr, Slot, SlotSet, Typed};
 use crate::meta::ExprType;
-use crate::plan::{Aggregate, WindowPlan};
+use crate::plan::{Aggregate, ViewRule, WindowPlan};
 
 /// A column that can be named.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub(crate) struct ScopeColumn {
     /// A right-hand column of USING or NATURAL: not found by its bare name, not in `*`.
     pub(crate) merged: bool,
     pub(crate) invisible: bool,
+    /// What a merged view's column stands for.
+    pub(crate) expr: Option<Box<Expr>>,
 }
 
 /// A table that can be named.
@@ -34,6 +36,28 @@ pub(crate) struct ScopeTable {
     pub(crate) org_table: String,
     pub(crate) columns: Vec<ScopeColumn>,
     pub(crate) handle: Option<Arc<TableHandle>>,
+    /// A view whose tables have become tables of the block.
+    pub(crate) view: Option<MergedView>,
+}
+
+/// A view that was merged into a block.
+#[derive(Debug, Clone)]
+pub(crate) struct MergedView {
+    pub(crate) columns: Vec<ScopeColumn>,
+    /// Slots of its tables, of views inside it too.
+    pub(crate) slots: Vec<Slot>,
+    /// Tables that can be changed through it.
+    pub(crate) bases: Vec<ViewBase>,
+    /// Where its own conditions begin among those of the views inside it.
+    pub(crate) own_from: usize,
+}
+
+/// A table that can be changed through a view.
+#[derive(Debug, Clone)]
+pub(crate) struct ViewBase {
+    pub(crate) slot: Slot,
+    pub(crate) handle: Arc<TableHandle>,
+    pub(crate) rules: Vec<ViewRule>,
 }
 
 /// The names of one query block.
@@ -135,8 +159,10 @@ impl Scope {
 
 /// The column as an expression.
 pub(crate) fn column_expr(table: &ScopeTable, position: usize) -> Typed {
-    Typed::new(
-        Expr::Column(ColumnRef { slot: table.slot, column: position as u16 }),
-        table.columns[position].ty,
-    )
+    let column = &table.columns[position];
+    let expr = match &column.expr {
+        Some(expr) => Expr::clone(expr),
+        None => Expr::Column(ColumnRef { slot: table.slot, column: position as u16 }),
+    };
+    Typed::new(expr, column.ty)
 }

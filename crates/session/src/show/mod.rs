@@ -116,6 +116,7 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::Columns { full, table } => schema::columns(session, table, *full)?,
         K::Index { table } => schema::indexes(session, table)?,
         K::CreateTable(name) => schema::create_table(session, name)?,
+        K::CreateView(name) => schema::create_view(session, name)?,
         K::CreateDatabase { if_not_exists, name } => schema::create_database(session, *name, *if_not_exists)?,
         K::ProcedureStatus | K::FunctionStatus | K::PackageStatus | K::PackageBodyStatus => {
             schema::routines()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDef, Database, DefaultLiteral, DefaultValue, TableDef, TableHandle};
+use catalog::{ColumnDef, Database, DefaultLiteral, DefaultValue, TableDef, TableHandle, ViewDef};
 use client_error::{ClientError, connection as error};
 use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
 use sql_syntax::ast::{Ident, ObjectName};
@@ -59,9 +59,12 @@ pub(super) fn tables(
         columns.push(text("Table_type", 64));
     }
     let mut list = Listing::new(columns);
-    for name in database.tables.keys() {
+    let mut names: Vec<(&String, &str)> = database.tables.keys().map(|n| (n, "BASE TABLE")).collect();
+    names.extend(database.views.keys().map(|n| (n, "VIEW")));
+    names.sort_unstable();
+    for (name, kind) in names {
         if full {
-            list.row([s(name), s("BASE TABLE")]);
+            list.row([s(name), s(kind)]);
         } else {
             list.row([s(name)]);
         }
@@ -134,6 +137,12 @@ pub(super) fn table_status(session: &Session, named: Option<Ident<'_>>) -> Resul
             s("N"),
         ]);
     }
+    for name in database.views.keys() {
+        let mut row = vec![Value::Null; list.columns.len()];
+        (row[0], row[17]) = (s(name), s("VIEW"));
+        list.row(row);
+    }
+    list.rows.sort_by_key(|row| crate::text::to_string(&row[0]));
     Ok(list)
 }
 
@@ -160,7 +169,7 @@ fn blob_text(name: &str, nullable: bool) -> ColumnMeta {
 }
 
 pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> Result<Listing, ClientError> {
-    let handle = table(session, name)?;
+    let found = described(session, name)?;
     let mut columns = vec![text("Field", 64), blob_text("Type", false)];
     if full {
         columns.push(nullable("Collation", 64));
@@ -170,7 +179,7 @@ pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> R
         columns.extend([text("Privileges", 80), text("Comment", 1024)]);
     }
     let mut list = Listing::new(columns);
-    for (i, column) in handle.def.columns.iter().enumerate() {
+    for (i, column) in found.columns().iter().enumerate() {
         let mut row = vec![s(&column.name), s(&column.type_text())];
         if full {
             let collation = column.ty.collation().filter(|c| !c.is_binary());
@@ -178,7 +187,7 @@ pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> R
         }
         row.extend([
             s(if column.nullable { "YES" } else { "NO" }),
-            s(key_text(&handle.def, i)),
+            s(found.key(i)),
             default_text(column),
             s(&extra_text(column)),
         ]);
@@ -278,7 +287,63 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
     Ok(list)
 }
 
+/// What DESCRIBE can describe.
+enum Described {
+    Table(Arc<TableHandle>),
+    View(Arc<ViewDef>),
+}
+
+impl Described {
+    fn columns(&self) -> &[ColumnDef] {
+        match self {
+            Self::Table(handle) => &handle.def.columns,
+            Self::View(view) => &view.columns,
+        }
+    }
+    fn key(&self, column: usize) -> &'static str {
+        match self {
+            Self::Table(handle) => key_text(&handle.def, column),
+            Self::View(_) => "",
+        }
+    }
+}
+
+fn view(session: &Session, name: &ObjectName<'_>) -> Option<Arc<ViewDef>> {
+    let schema = name.database.map_or_else(|| session.database.to_string(), |d| d.text().into_owned());
+    session.server().catalog().view(&schema, &name.name.text()).cloned()
+}
+
+fn described(session: &Session, name: &ObjectName<'_>) -> Result<Described, ClientError> {
+    match view(session, name) {
+        Some(view) => Ok(Described::View(view)),
+        None => table(session, name).map(Described::Table),
+    }
+}
+
+pub(super) fn create_view(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    let Some(view) = view(session, name) else {
+        let handle = table(session, name)?;
+        return Err(error::wrong_object(&handle.def.schema, &handle.def.name, "VIEW"));
+    };
+    let mut list = Listing::new(vec![
+        text("View", 64),
+        text("Create View", 1024),
+        text("character_set_client", 32),
+        text("collation_connection", 64),
+    ]);
+    list.row([
+        s(&view.name),
+        s(&view.create_statement(&session.database)),
+        s(&view.client_charset),
+        s(&view.connection_collation),
+    ]);
+    Ok(list)
+}
+
 pub(super) fn create_table(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    if view(session, name).is_some() {
+        return create_view(session, name);
+    }
     let handle = table(session, name)?;
     let mut list = Listing::new(vec![text("Table", 64), text("Create Table", 1024)]);
     let next = session.server().auto_increment(&handle);
@@ -372,10 +437,9 @@ pub(crate) fn field_list(
 ) -> Result<Vec<(ColumnMeta, Option<String>)>, ClientError> {
     let object = ObjectName { database: None, name: Ident(name.as_bytes()) };
     session.need_some_of_table(&object, accounts::Privileges::COLUMN)?;
-    let handle = table(session, &object)?;
+    let found = described(session, &object)?;
     let mut out = Vec::new();
-    let def = &handle.def;
-    for (i, column) in def.columns.iter().enumerate() {
+    for (i, column) in found.columns().iter().enumerate() {
         let matches = wild.is_empty()
             || sql_plan::like::matches(
                 charset::Collation::UTF8MB3_GENERAL_CI,
@@ -389,13 +453,16 @@ pub(crate) fn field_list(
                 v => Some(crate::text::to_string(&v)),
             };
             let meta = ColumnMeta {
-                schema: def.schema.clone(),
-                table: def.name.clone(),
-                org_table: def.name.clone(),
+                schema: session.database.to_string(),
+                table: name.to_owned(),
+                org_table: name.to_owned(),
                 name: column.name.clone(),
                 org_name: column.name.clone(),
                 ty: sql_plan::typing::of_column(&column.ty, column.nullable, column.width),
-                flags: sql_plan::typing::column_flags(def, i),
+                flags: match &found {
+                    Described::Table(handle) => sql_plan::typing::column_flags(&handle.def, i),
+                    Described::View(_) => 0,
+                },
             };
             out.push((meta, default));
         }

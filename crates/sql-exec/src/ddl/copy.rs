@@ -233,6 +233,7 @@ pub(super) fn fill_from_query(
         ignore: on_duplicate == ast::OnDuplicate::Ignore,
         replace: on_duplicate == ast::OnDuplicate::Replace,
         returning: None,
+        rules: Vec::new(),
     };
     Exec::of_definitions(&mut exec_cx).insert_all(&insert, rows)
 }

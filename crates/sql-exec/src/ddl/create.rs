@@ -44,7 +44,8 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     let snapshot = cx.catalog.snapshot();
     let database = snapshot.database(&schema).ok_or_else(|| SqlError::UnknownDatabase(schema.clone()))?;
     let existing = database.tables.get(&name).cloned();
-    if existing.is_some() && !s.mode.or_replace {
+    let is_view = database.views.contains_key(&name);
+    if is_view || existing.is_some() && !s.mode.or_replace {
         if s.mode.if_not_exists {
             cx.warnings.note(SqlError::TableExists(name));
             return Ok(Outcome::default());

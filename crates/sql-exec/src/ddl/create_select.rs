@@ -81,7 +81,7 @@ fn may_be_missing(query: &QueryPlan, column: usize) -> bool {
 }
 
 /// A column that holds what a select's column gives.
-fn column_of(meta: &ColumnMeta, snapshot: &Snapshot, missing: bool) -> ColumnDef {
+pub(super) fn column_of(meta: &ColumnMeta, snapshot: &Snapshot, missing: bool) -> ColumnDef {
     let nullable = meta.ty.nullable || missing;
     let source = snapshot.table(&meta.schema, &meta.org_table);
     if let Some(column) = source.and_then(|t| Some(&t.def.columns[t.def.column(&meta.org_name)?])) {
@@ -89,7 +89,7 @@ fn column_of(meta: &ColumnMeta, snapshot: &Snapshot, missing: bool) -> ColumnDef
     }
     let ty = type_of(meta);
     let default = if nullable { DefaultValue::Null } else { DefaultValue::None };
-    let width = matches!(ty, ColumnType::Int { .. }).then(|| meta.ty.length.clamp(1, 20));
+    let width = matches!(ty, ColumnType::Int { .. }).then(|| meta.ty.length.clamp(1, 21));
     ColumnDef { width, nullable, default, ..ColumnDef::new(meta.name.clone(), ty) }
 }
 

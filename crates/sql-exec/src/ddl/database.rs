@@ -74,7 +74,7 @@ pub(super) fn drop(name: &str, if_exists: bool, cx: &mut DdlContext<'_>) -> SqlR
 fn drop_locked(name: &str, cx: &mut DdlContext<'_>) -> SqlResult<u64> {
     let snapshot = cx.catalog.snapshot();
     let Some(database) = snapshot.database(name) else { return Ok(0) };
-    for table in database.tables.keys() {
+    for table in database.tables.keys().chain(database.views.keys()) {
         cx.lock(name, table, MdlMode::Exclusive)?;
     }
     let mut change = cx.catalog.change();
@@ -82,9 +82,12 @@ fn drop_locked(name: &str, cx: &mut DdlContext<'_>) -> SqlResult<u64> {
         change.remove_table(name, table).map_err(|e| storage_error(e, table))?;
         change.drop_space(handle.def.space, handle.def.id);
     }
+    for view in database.views.keys() {
+        change.remove_view(name, view).map_err(|e| storage_error(e, view))?;
+    }
     change.remove_database(name).map_err(|e| storage_error(e, ""))?;
     cx.commit(change)?;
-    Ok(database.tables.len() as u64)
+    Ok((database.tables.len() + database.views.len()) as u64)
 }
 
 fn is_virtual(name: &str) -> bool {

@@ -3,7 +3,7 @@
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast;
 
-use catalog::TableDef;
+use catalog::{CatalogChange, Snapshot, TableDef, ViewDef};
 
 use super::{DdlContext, copy, storage_error};
 use crate::outcome::Outcome;
@@ -20,9 +20,13 @@ pub(super) fn tables(s: &ast::DropTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     for (schema, table) in &sorted {
         cx.lock_exclusive(schema, table)?;
     }
-    let mut missing = Vec::new();
+    let (mut missing, mut views) = (Vec::new(), Vec::new());
     for (schema, table) in names {
         let found = cx.catalog.snapshot().table(&schema, &table).cloned();
+        if cx.catalog.snapshot().view(&schema, &table).is_some() {
+            views.push(format!("{schema}.{table}"));
+            continue;
+        }
         let Some(handle) = found.filter(|_| !s.temporary) else {
             missing.push(format!("{schema}.{table}"));
             continue;
@@ -31,6 +35,13 @@ pub(super) fn tables(s: &ast::DropTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
         change.remove_table(&schema, &table).map_err(|e| storage_error(e, &table))?;
         change.drop_space(handle.def.space, handle.def.id);
         cx.commit(change)?;
+    }
+    if let Some(view) = views.first() {
+        let is_view = SqlError::Other { errno: 1965, state: *b"42S02", text: format!("'{view}' is a view") };
+        if !s.if_exists {
+            return Err(is_view);
+        }
+        cx.warnings.note(is_view);
     }
     if missing.is_empty() {
         return Ok(Outcome::default());
@@ -79,6 +90,10 @@ pub(super) fn rename(s: &ast::RenameTable<'_>, cx: &mut DdlContext<'_>) -> SqlRe
             Some((_, def)) => def.clone(),
             None => snapshot.table(&name.0, &name.1).map(|h| TableDef::clone(&h.def)),
         };
+        if let Some(view) = snapshot.view(&from.0, &from.1) {
+            rename_view(view, &from, &to, &snapshot, &mut change)?;
+            continue;
+        }
         let source = now(&from);
         let Some(mut def) = source else {
             if s.if_exists {
@@ -87,7 +102,7 @@ pub(super) fn rename(s: &ast::RenameTable<'_>, cx: &mut DdlContext<'_>) -> SqlRe
             }
             return Err(SqlError::NoSuchTable { schema: from.0, name: from.1 });
         };
-        if now(&to).is_some() {
+        if now(&to).is_some() || snapshot.view(&to.0, &to.1).is_some() {
             return Err(SqlError::TableExists(to.1));
         }
         if snapshot.database(&to.0).is_none() {
@@ -102,4 +117,23 @@ pub(super) fn rename(s: &ast::RenameTable<'_>, cx: &mut DdlContext<'_>) -> SqlRe
     }
     cx.commit(change)?;
     Ok(Outcome::default())
+}
+
+/// A view keeps its query; it cannot leave its database.
+fn rename_view(
+    view: &ViewDef,
+    from: &(String, String),
+    to: &(String, String),
+    snapshot: &Snapshot,
+    change: &mut CatalogChange,
+) -> SqlResult<()> {
+    if from.0 != to.0 {
+        let text = format!("Changing schema from '{}' to '{}' is not allowed", from.0, to.0);
+        return Err(SqlError::Other { errno: 1450, state: *b"HY000", text });
+    }
+    if snapshot.has(&to.0, &to.1) {
+        return Err(SqlError::TableExists(to.1.clone()));
+    }
+    change.remove_view(&from.0, &from.1).map_err(|e| storage_error(e, &from.1))?;
+    change.put_view(ViewDef { name: to.1.clone(), ..view.clone() }).map_err(|e| storage_error(e, &to.1))
 }

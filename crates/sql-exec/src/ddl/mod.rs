@@ -11,13 +11,14 @@ mod create_select;
 mod database;
 mod drop;
 mod rules;
+mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::mdl::{MdlContext, MdlMode};
 use catalog::{Catalog, CatalogChange, TableHandle};
-use charset::Collation;
+use charset::{Charset, Collation};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::plan::VirtualTable;
 use sql_plan::{PlanContext, Variables};
@@ -51,6 +52,7 @@ pub struct DdlContext<'a> {
     /// `'root'@'localhost'`, for messages.
     pub user: &'a str,
     pub connection_collation: Collation,
+    pub client_charset: Charset,
     /// collation_server: of databases that name none.
     pub server_collation: Collation,
     /// Commits the dictionary's transaction; the session logs the statement with it.
@@ -72,6 +74,8 @@ pub fn is_ddl(statement: &ast::Statement<'_>) -> bool {
             | S::RenameTable(_)
             | S::CreateIndex(_)
             | S::DropIndex(_)
+            | S::CreateView(_)
+            | S::DropView(_)
     )
 }
 
@@ -90,6 +94,8 @@ pub fn execute_ddl<'s>(statement: &ast::Statement<'s>, cx: &mut DdlContext<'_>) 
         S::RenameTable(s) => drop::rename(s, cx),
         S::CreateIndex(s) => alter::create_index(s, cx),
         S::DropIndex(s) => alter::drop_index(s, cx),
+        S::CreateView(s) => view::create(s, cx),
+        S::DropView(s) => view::drop(s, cx),
         _ => Err(SqlError::not_supported("this statement")),
     };
     cx.mdl.release_to(mark);
@@ -134,11 +140,15 @@ impl DdlContext<'_> {
 
     /// A table that must exist, after its name was locked.
     pub(crate) fn existing(&self, schema: &str, name: &str) -> SqlResult<Arc<TableHandle>> {
-        self.catalog
-            .snapshot()
-            .table(schema, name)
-            .cloned()
-            .ok_or_else(|| SqlError::NoSuchTable { schema: schema.to_owned(), name: name.to_owned() })
+        let snapshot = self.catalog.snapshot();
+        if let Some(found) = snapshot.table(schema, name) {
+            return Ok(found.clone());
+        }
+        if snapshot.view(schema, name).is_some() {
+            let text = format!("'{schema}.{name}' is not of type 'BASE TABLE'");
+            return Err(SqlError::Other { errno: 1347, state: *b"HY000", text });
+        }
+        Err(SqlError::NoSuchTable { schema: schema.to_owned(), name: name.to_owned() })
     }
 
     pub(crate) fn commit(&mut self, change: CatalogChange) -> SqlResult<()> {

@@ -369,6 +369,7 @@ impl Server {
             database: "t",
             user: "'root'@'localhost'",
             connection_collation: Collation::UTF8MB4_UCA1400_AI_CI,
+            client_charset: charset::Charset::Utf8mb4,
             server_collation: Collation::UTF8MB4_UCA1400_AI_CI,
             commit: &mut commit,
         };

@@ -23,7 +23,11 @@ impl Printer<'_> {
     fn with(&mut self, with: &With<'_>) {
         self.text(if with.recursive { "with recursive " } else { "with " });
         self.list(with.tables, ", ", |p, table| {
-            p.ident(table.name);
+            if table.name.0.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+                p.out.extend_from_slice(table.name.0);
+            } else {
+                p.ident(table.name);
+            }
             if !table.columns.is_empty() {
                 p.idents(table.columns);
             }
@@ -32,10 +36,9 @@ impl Printer<'_> {
             if !table.cycle.is_empty() {
                 p.text(" cycle ");
                 p.list(table.cycle, ",", |p, name| p.ident(*name));
-                p.text(" restrict");
+                p.text(" restrict ");
             }
         });
-        self.text(" ");
     }
 
     fn idents(&mut self, names: &[Ident<'_>]) {
@@ -127,6 +130,10 @@ impl Printer<'_> {
             }
             SelectItem::Expr(item) => {
                 self.expr(&item.expr, 0);
+                if item.alias.is_none() && item.text.is_empty() {
+                    // A view's text leaves out the names of inner queries' columns.
+                    return;
+                }
                 self.text(" AS ");
                 match (item.alias, item.expr) {
                     (Some(alias), _) => self.ident(alias),
