@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
-mod base64;
 mod flashback;
 mod float;
 mod hexdump;

@@ -14,6 +14,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use base::Corruption;
+use event_format::base64;
 use event_format::{
     Checksum, Event, FormatDescription, GtidEvent, GtidList, Header, LoadBlock, Xa, gtid_flags,
     gtid_flags_extra, header_flags, read,
@@ -24,7 +25,7 @@ use crate::flashback::Flashback;
 use crate::query::DELIMITER;
 use crate::rows::{Statement, Table};
 use crate::session::Session;
-use crate::{Base64, Options, Selection, base64};
+use crate::{Base64, Options, Selection};
 
 /// Why the printing ended early.
 #[derive(Debug)]

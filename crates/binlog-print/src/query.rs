@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use base::Corruption;
+use event_format::base64;
 use event_format::{
     ExecuteLoad, Header, IntVar, IntVarKind, Query, QueryHead, Rand, UserValue, UserVar, gtid_flags_extra,
 };
@@ -10,7 +11,7 @@ use types::Decimal;
 
 use crate::printer::Printer;
 use crate::session::{Wanted, quoted_name};
-use crate::{Base64, base64, names};
+use crate::{Base64, names};
 
 /// The end of a statement: the delimiter cannot stand in a statement by accident.
 pub(crate) const DELIMITER: &[u8] = b"/*!*/;\n";

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::rc::Rc;
 
 use base::Corruption;
+use event_format::base64;
 use event_format::{
     Event, Header, Image, RowChange, Rows, RowsKind, TableMap, WireColumn, rows_flags, write,
 };
@@ -11,7 +12,7 @@ use event_format::{
 use crate::printer::{PrintError, Printer};
 use crate::query::DELIMITER;
 use crate::session::quoted_name;
-use crate::{Base64, base64, values};
+use crate::{Base64, values};
 
 /// A table that rows events may name by its number.
 #[derive(Debug, Clone)]

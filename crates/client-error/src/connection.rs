@@ -102,6 +102,15 @@ conditions! {
         "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     /// The log refuses to take or keep a commit; nobody knows yet whether it is on disk.
     commit_failed(reason: &str) = 1180 b"HY000" "Got error 5 \"{reason}\" during COMMIT";
+    // BINLOG.
+    base64_failed() = 1575 b"HY000" "Decoding of base64 string failed";
+    no_whole_event() = 1149 b"42000"
+        "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use";
+    no_format_description(kind: &str) = 1609 b"HY000"
+        "The BINLOG statement of type {kind} was not preceded by a format description BINLOG statement";
+    corrupt_event(what: &str) = 1610 b"HY000" "Corrupted replication event was detected: {what}";
+    event_not_allowed(kind: &str) = 1730 b"HY000"
+        "Only Format_description_log_event and row events are allowed in BINLOG statements (but {kind} was provided)";
     // Backup.
     backup_not_running() = 4146 b"HY000" "You must start backup with \"BACKUP STAGE START\"";
     wrong_backup_stage(stage: &str, current: &str) = 4147 b"HY000"

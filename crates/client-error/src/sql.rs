@@ -31,6 +31,14 @@ fn names(error: &SqlError) -> Option<ClientError> {
         }
         TableExists(name) => e(1050, b"42S01", format!("Table '{name}' already exists")),
         UnknownTable(name) | NoSuchTableNote(name) => e(1051, b"42S02", format!("Unknown table '{name}'")),
+        RecordNotFound { table } => e(1032, b"HY000", format!("Can't find record in '{table}'")),
+        EventColumnType { column, table, event, definition } => e(
+            1677,
+            b"HY000",
+            format!(
+                "Column {column} of table '{table}' cannot be converted from type '{event}' to type '{definition}'"
+            ),
+        ),
         NoSuchTable { schema, name } => e(1146, b"42S02", format!("Table '{schema}.{name}' doesn't exist")),
         UnknownColumn { name, clause } => e(1054, b"42S22", format!("Unknown column '{name}' in '{clause}'")),
         AmbiguousColumn { name, clause } => {

@@ -240,16 +240,37 @@ pub fn read(bytes: &[u8], checksum: Checksum) -> Result<(Header, Event<'_>), Cor
     Event::decode(kind, body).map(|event| (header, event)).map_err(|found| found.within(&place))
 }
 
-/// The body of a whole event, its checksum verified.
-fn body<'a>(bytes: &'a [u8], header: &Header, checksum: Checksum) -> Result<&'a [u8], Corruption> {
+/// Reads a whole event whose checksum is not looked at: mariadb-binlog leaves the old one where it changes an event.
+pub fn read_unverified(bytes: &[u8], checksum: Checksum) -> Result<(Header, Event<'_>), Corruption> {
+    let header = Header::read(bytes)?;
+    let place = format_args!("{} event", header.kind).to_string();
+    if header.length as usize != bytes.len() {
+        return Err(Corruption::new(place, "event length", bytes.len(), header.length));
+    }
+    let body = split(bytes, &header, checksum).map_err(|found| found.within(&place))?.0;
+    Event::decode(header.kind, body).map(|event| (header, event)).map_err(|found| found.within(&place))
+}
+
+/// Body and checksum of a whole event.
+fn split<'a>(
+    bytes: &'a [u8],
+    header: &Header,
+    checksum: Checksum,
+) -> Result<(&'a [u8], &'a [u8], Checksum), Corruption> {
+    let body = &bytes[Header::LEN..];
     let checksum = match header.kind {
-        EventKind::FORMAT_DESCRIPTION => FormatDescription::checksum_of_itself(&bytes[Header::LEN..]),
+        EventKind::FORMAT_DESCRIPTION => FormatDescription::checksum_of_itself(body),
         _ => checksum,
     };
-    let body = &bytes[Header::LEN..];
-    let Some((body, stored)) = body.split_at_checked(body.len().wrapping_sub(checksum.len())) else {
-        return Err(Corruption::new("", "checksum", "4 bytes", body.len()));
-    };
+    let (body, stored) = body
+        .split_at_checked(body.len().wrapping_sub(checksum.len()))
+        .ok_or_else(|| Corruption::new("", "checksum", "4 bytes", body.len()))?;
+    Ok((body, stored, checksum))
+}
+
+/// The body of a whole event, its checksum verified.
+fn body<'a>(bytes: &'a [u8], header: &Header, checksum: Checksum) -> Result<&'a [u8], Corruption> {
+    let (body, stored, checksum) = split(bytes, header, checksum)?;
     if checksum == Checksum::Crc32 {
         let expected = checksum_of(&bytes[..Header::LEN + body.len()]);
         if stored != expected.to_le_bytes() {

@@ -20,6 +20,7 @@
 //! E4. Layouts are pinned by golden tests on bytes of MariaDB 10.11 and 11.8.
 #![forbid(unsafe_code)]
 
+pub mod base64;
 mod bitmap;
 pub mod compressed;
 mod control;
@@ -43,7 +44,7 @@ pub use bitmap::Bitmap;
 pub use control::{
     BinlogCheckpoint, GtidList, Heartbeat, Incident, Rotate, StartEncryption, gtid_list_flags,
 };
-pub use event::{Event, event_length, read, restamp, write, write_opaque};
+pub use event::{Event, event_length, read, read_unverified, restamp, write, write_opaque};
 pub use format_description::{FormatDescription, POST_HEADER_LENGTHS};
 pub use gtid::{GtidEvent, gtid_flags, gtid_flags_extra};
 pub use header::{Checksum, End, Header, MAGIC, Stamp, crc32, header_flags};

@@ -33,6 +33,7 @@ mod prepared;
 mod privilege_tables;
 mod privileges;
 mod registry;
+mod replay;
 mod replicas;
 mod results;
 mod rights;

@@ -85,6 +85,8 @@ pub(crate) struct Session {
     pub workspace: Workspace,
     /// Text of the running statement, when its rows' events want it.
     pub(crate) annotation: Vec<u8>,
+    /// What BINLOG statements said of the events that follow.
+    pub(crate) replay: crate::replay::Replay,
     /// Rows of a SHOW while its WHERE is evaluated.
     pub(crate) shown: Vec<Vec<Value>>,
     /// Grows when a setting changes that shapes plans.
@@ -136,6 +138,7 @@ impl Session {
             values: Context { random: Random::seeded(env::random::seed() as u32), ..Context::default() },
             workspace: Workspace::default(),
             annotation: Vec::new(),
+            replay: crate::replay::Replay::default(),
             shown: Vec::new(),
             plan_generation: 0,
             arena: None,
@@ -203,6 +206,7 @@ impl Session {
         self.variables.set(Var::CHARACTER_SET_CONNECTION, Setting::Charset(connection.charset()));
         self.variables.set(Var::COLLATION_CONNECTION, Setting::Collation(connection));
         self.user_variables.clear();
+        self.replay = crate::replay::Replay::default();
         self.diagnostics.clear();
         self.last_insert_id = 0;
         self.next_insert_id = 0;

@@ -223,7 +223,7 @@ impl Session {
 }
 
 /// Hands `run` what the executor needs of the session.
-fn execute<R>(
+pub(crate) fn execute<R>(
     session: &mut Session,
     settings: ExecSettings,
     warnings: &mut Warnings,

@@ -146,6 +146,11 @@ pub(crate) fn run_one(
         Statement::Flush(f) => flush(session, out, f, reply)?,
         Statement::LockTables(l) => table_locks::lock_tables(session, out, l, reply)?,
         Statement::UnlockTables => table_locks::unlock_tables(session, out, reply)?,
+        // A comment that says nothing to this version.
+        Statement::Empty => session.send_ok(out, &Done::default(), reply.more),
+        Statement::Binlog { first, second } => {
+            crate::replay::run(session, out, first, *second, reply)?;
+        }
         Statement::Backup(b) => table_locks::backup(session, out, b, reply)?,
         Statement::Shutdown { .. } => {
             session.send_ok(out, &Done::default(), reply.more);

@@ -7,6 +7,7 @@
 //! | `join` | nested loops, hash joins |
 //! | `select`, `group`, `window`, `recursive`, `subquery` | query blocks |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
+//! | `row_events` | changes of rows that a binlog brings |
 #![forbid(unsafe_code)]
 
 mod admin;
@@ -23,6 +24,7 @@ mod join;
 mod outcome;
 mod recursive;
 mod row;
+mod row_events;
 mod run;
 mod select;
 mod sink;
@@ -35,5 +37,6 @@ pub use admin::table_admin;
 pub use context::{ExecContext, ExecSettings, SessionState, Workspace, lock_tables, mdl_error};
 pub use explain::{columns as explain_columns, explain};
 pub use outcome::Outcome;
+pub use row_events::apply_rows;
 pub use run::{ends_transaction, evaluate, run};
 pub use sink::{RowSink, SinkClosed};

@@ -39,6 +39,17 @@ pub enum SqlError {
         schema: String,
         name: String,
     },
+    /// A rows event changes a row that is not there.
+    RecordNotFound {
+        table: String,
+    },
+    /// A column of a rows event has another type than the table's.
+    EventColumnType {
+        column: usize,
+        table: String,
+        event: String,
+        definition: String,
+    },
     UnknownColumn {
         name: String,
         clause: Clause,

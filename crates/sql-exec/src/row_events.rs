@@ -1,0 +1,205 @@
+//! Rows events applied to a table: what BINLOG runs.
+//!
+//! Columns are matched by position, as everywhere in replication. A column of the event has the type of the table's; columns that only
+//! the table has take their defaults, columns that only the event has are left out. Generated columns, checks and triggers are not
+//! computed again: the event holds what came of them.
+//!
+//! # How a row is found
+//! By the primary key; else by a unique key whose columns are all in the image and not NULL; else by reading the table until a row
+//! equals the image in every column of it.
+
+use std::sync::Arc;
+
+use catalog::TableHandle;
+use event_format::{Image, Rows, RowsKind, WireColumn};
+use row_format::{RowView, decode};
+use sql_plan::error::{SqlError, SqlResult};
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
+use types::Value;
+
+use crate::context::ExecContext;
+use crate::errors::{corrupt, row_error};
+use crate::row;
+use crate::store::{self, StoreMode};
+
+const LOCKING: ReadMode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
+
+/// Applies a rows event to the table, which is locked for writing; `columns` are those of its TABLE_MAP. Answers how many rows.
+///
+/// # Errors
+/// A type that is not the table's; a row that is not there; what a change of the row can run into.
+pub fn apply_rows(
+    cx: &mut ExecContext<'_>,
+    table: &Arc<TableHandle>,
+    columns: &[WireColumn],
+    rows: &Rows<'_>,
+) -> SqlResult<u64> {
+    check_types(table, columns)?;
+    let mut applier = Applier { cx, table, found: RowBuf::new(), body: Vec::new() };
+    let mut count = 0;
+    for change in rows.changes(columns).map_err(|c| corrupt(&c))? {
+        let change = change.map_err(|c| corrupt(&c))?;
+        match (rows.change, &change.before, &change.after) {
+            (RowsKind::Write, _, Some(after)) => applier.insert(after)?,
+            (RowsKind::Update, Some(before), Some(after)) => applier.update(before, after)?,
+            (RowsKind::Delete, Some(before), _) => applier.delete(before)?,
+            _ => {}
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// No column is converted.
+fn check_types(table: &TableHandle, columns: &[WireColumn]) -> SqlResult<()> {
+    for (i, (wire, def)) in columns.iter().zip(&table.def.columns).enumerate() {
+        let mut metadata = Vec::new();
+        def.ty.binlog_metadata(&mut metadata);
+        metadata.resize(2, 0);
+        let ours =
+            WireColumn { code: def.ty.binlog_type(), meta: u16::from_le_bytes([metadata[0], metadata[1]]) };
+        if ours != *wire {
+            return Err(SqlError::EventColumnType {
+                column: i,
+                table: format!("{}.{}", table.def.schema, table.def.name),
+                event: format!("type {} ({:#06x})", wire.code, wire.meta),
+                definition: format!("type {} ({:#06x})", ours.code, ours.meta),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The changes of one event.
+struct Applier<'a, 'c, 't> {
+    cx: &'a mut ExecContext<'c>,
+    table: &'t Arc<TableHandle>,
+    found: RowBuf,
+    body: Vec<u8>,
+}
+
+impl Applier<'_, '_, '_> {
+    fn insert(&mut self, image: &Image<'_>) -> SqlResult<()> {
+        let def = &self.table.def;
+        // What the event does not say is never refused: the primary had it, too.
+        let mode = StoreMode { strict: false, row: 1 };
+        let mut values = Vec::with_capacity(def.columns.len());
+        for (i, column) in def.columns.iter().enumerate() {
+            values.push(match image.columns.get(i).copied().flatten() {
+                Some(bytes) => self.value(i, bytes)?,
+                None => store::default_of(column, mode, self.cx.values, self.cx.warnings)?,
+            });
+        }
+        row::body_of(&self.table.table.spec().layout, &values, &mut self.body)?;
+        self.cx.trx.insert(&self.table.table, &self.body).map_err(|e| self.error(e, true))?;
+        self.raise_auto_increment(&values)
+    }
+
+    /// The next generated value is above every one that an event brought.
+    fn raise_auto_increment(&mut self, values: &[Value]) -> SqlResult<()> {
+        let taken = match self.table.def.auto_increment().map(|i| &values[i]) {
+            Some(Value::Int(v)) => u64::try_from(*v).unwrap_or(0),
+            Some(Value::UInt(v)) => *v,
+            _ => 0,
+        };
+        if taken == 0 {
+            return Ok(());
+        }
+        self.cx.trx.note_auto_increment(&self.table.table, taken).map_err(|e| self.error(e, false))
+    }
+
+    fn update(&mut self, before: &Image<'_>, after: &Image<'_>) -> SqlResult<()> {
+        self.find(before)?;
+        let mut changes = Vec::with_capacity(after.columns.len());
+        for (i, value) in after.columns.iter().enumerate().take(self.table.def.columns.len()) {
+            if let Some(bytes) = value {
+                changes.push((i, self.value(i, *bytes)?));
+            }
+        }
+        row::rebuild(&self.table.table.spec().layout, &self.found.body, &changes, &mut self.body)?;
+        if self.body == self.found.body {
+            return Ok(());
+        }
+        self.cx.trx.update(&self.table.table, &self.found, &self.body).map_err(|e| self.error(e, true))
+    }
+
+    fn delete(&mut self, before: &Image<'_>) -> SqlResult<()> {
+        self.find(before)?;
+        self.cx.trx.delete(&self.table.table, &self.found).map_err(|e| self.error(e, false))
+    }
+
+    /// Reads and locks the row that the image tells apart.
+    fn find(&mut self, image: &Image<'_>) -> SqlResult<()> {
+        let spec = self.table.table.spec();
+        for index in 0..spec.indexes.len() {
+            let usable = if index == 0 { !spec.has_hidden_key() } else { spec.indexes[index].unique };
+            if let Some(key) = usable.then(|| self.key_of(index, image)).transpose()?.flatten() {
+                let got = self.cx.trx.get(&self.table.table, index, &key, LOCKING, &mut self.found);
+                return match got.map_err(|e| self.error(e, false))? {
+                    true => Ok(()),
+                    false => Err(self.not_found()),
+                };
+            }
+        }
+        self.find_by_reading(image)
+    }
+
+    /// The image's key in an index, when it has all of its columns.
+    fn key_of(&mut self, index: usize, image: &Image<'_>) -> SqlResult<Option<Vec<u8>>> {
+        let spec = self.table.table.spec();
+        let parts = &spec.indexes[index].parts;
+        let known = |column: usize| matches!(image.columns.get(column), Some(Some(Some(_))));
+        if !parts.iter().all(|part| known(part.column)) {
+            return Ok(None);
+        }
+        let mut values = vec![Value::Null; self.table.def.columns.len()];
+        for part in parts {
+            let bytes = image.columns[part.column].flatten();
+            values[part.column] = self.value(part.column, bytes)?;
+        }
+        row::body_of(&spec.layout, &values, &mut self.body)?;
+        let view = RowView::new(&spec.layout, &self.body).map_err(|c| corrupt(&c))?;
+        let mut key = Vec::new();
+        row_format::key::encode(&spec.layout, parts, &view, &mut key).map_err(|c| corrupt(&c))?;
+        Ok(Some(key))
+    }
+
+    fn find_by_reading(&mut self, image: &Image<'_>) -> SqlResult<()> {
+        let mut scan =
+            self.cx.trx.scan(&self.table.table, 0, KeyRange::all(), Direction::Forward, LOCKING).large();
+        loop {
+            match scan.next(self.cx.trx, &mut self.found) {
+                Ok(true) if self.equals(image)? => return Ok(()),
+                Ok(true) => self.cx.trx.unlock_row(&self.table.table, &self.found),
+                Ok(false) => return Err(self.not_found()),
+                Err(e) => return Err(self.error(e, false)),
+            }
+        }
+    }
+
+    /// Whether the row that was found has the image's bytes in every column of it.
+    fn equals(&self, image: &Image<'_>) -> SqlResult<bool> {
+        let view =
+            RowView::new(&self.table.table.spec().layout, &self.found.body).map_err(|c| corrupt(&c))?;
+        for (stored, wanted) in view.columns().zip(&image.columns) {
+            let stored = stored.map_err(|c| corrupt(&c))?;
+            if wanted.is_some_and(|wanted| wanted != stored) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn value(&self, column: usize, bytes: Option<&[u8]>) -> SqlResult<Value> {
+        let ty = &self.table.def.columns[column].ty;
+        bytes.map_or(Ok(Value::Null), |bytes| decode(ty, bytes).map_err(|c| corrupt(&c)))
+    }
+
+    fn not_found(&self) -> SqlError {
+        SqlError::RecordNotFound { table: self.table.def.name.clone() }
+    }
+
+    fn error(&self, error: RowError, with_body: bool) -> SqlError {
+        row_error(error, self.table, with_body.then_some(&self.body[..]), self.cx.values)
+    }
+}
