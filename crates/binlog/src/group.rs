@@ -4,7 +4,7 @@
 //! ```text
 //! rows          GTID | {ANNOTATE | TABLE_MAP of each table of the statement | rows events, the last with STATEMENT_END}... | XID
 //! definition    GTID (DDL, STANDALONE) | QUERY
-//! both          GTID (DDL) | QUERY | statements as above | QUERY "COMMIT"          CREATE TABLE ... SELECT
+//! both          GTID (DDL) | QUERY | statements as above | XID                     CREATE TABLE ... SELECT
 //! XA PREPARE    GTID (PREPARED_XA) | statements as above | QUERY "XA END name" | XA_PREPARE
 //! XA decision   GTID (COMPLETED_XA, STANDALONE) | QUERY "XA COMMIT name" or "XA ROLLBACK name"
 //! ```
@@ -104,7 +104,7 @@ pub(crate) fn emit(
         writer.rows(&mut changes, queue, more)?;
         match &branch {
             Some(branch) => writer.prepare(branch)?,
-            None => writer.end(chain, event.is_some())?,
+            None => writer.end(chain)?,
         }
     }
     Ok(())
@@ -246,9 +246,9 @@ impl GroupWriter<'_> {
     }
 
     /// XID, or COMMIT of a group that is not transactional.
-    fn end(&mut self, chain: Chain, after_definition: bool) -> Result<(), EmitError> {
+    fn end(&mut self, chain: Chain) -> Result<(), EmitError> {
         let stamp = self.stamp(End::At(self.head.end.offset as u32));
-        if !after_definition && self.head.flags & commit_flags::NOT_TRANSACTIONAL == 0 {
+        if self.head.flags & commit_flags::NOT_TRANSACTIONAL == 0 {
             return self.write(&Event::Xid(chain.trx.0), stamp, true);
         }
         self.query("COMMIT", stamp, true)

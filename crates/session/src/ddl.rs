@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use base::Put;
 use client_error::{ClientError, connection as error};
 use commit::Numbering;
+use event_format::{Event, Query, QueryHead, StatusVariable, query_flags};
 use log_format::record::commit_flags;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_plan::error::Warnings;
@@ -55,11 +55,13 @@ fn run_admitted(
     let server = Arc::clone(session.server());
     let numbering = session.numbering();
     session.check_numbering(numbering)?;
-    let event = numbering.map(|_| query_event(session, text));
+    let event = numbering.map(|_| QueryEvent::of(session));
     let time = session.values.now_micros as u64;
+    session.note_text(text);
     let mut committed = commit::Done::default();
-    let mut commit = |trx: Trx| {
-        committed = commit_logged(&server, trx, numbering, event.as_deref().map(|body| (time, body)))?;
+    let mut commit = |trx: Trx, other_text: Option<&str>| {
+        let body = event.as_ref().map(|event| event.body(other_text.map_or(text, str::as_bytes)));
+        committed = commit_logged(&server, trx, numbering, body.as_deref().map(|body| (time, body)))?;
         Ok(())
     };
     let mut warnings = Warnings::new();
@@ -88,7 +90,7 @@ pub(crate) fn table_admin(
 ) -> Result<(), ClientError> {
     session.values.now_micros = session.now_micros();
     let server = Arc::clone(session.server());
-    let mut commit = |trx: Trx| commit_logged(&server, trx, None, None).map(|_| ());
+    let mut commit = |trx: Trx, _: Option<&str>| commit_logged(&server, trx, None, None).map(|_| ());
     let mut warnings = Warnings::new();
     let mut writer = session.result_writer(out, reply);
     let outcome = with_context(session, &mut warnings, &mut commit, |cx| {
@@ -113,7 +115,7 @@ pub(crate) fn table_admin(
 pub(crate) fn with_context<R>(
     session: &mut Session,
     warnings: &mut Warnings,
-    commit: &mut dyn FnMut(Trx) -> Result<(), RowError>,
+    commit: &mut dyn FnMut(Trx, Option<&str>) -> Result<(), RowError>,
     run: impl FnOnce(&mut DdlContext<'_>) -> R,
 ) -> R {
     let server = Arc::clone(session.server());
@@ -122,6 +124,8 @@ pub(crate) fn with_context<R>(
     let database = Arc::clone(&session.database);
     let connection_collation = session.settings.connection;
     let client_charset = session.settings.client;
+    let log = session.settings.trx.log;
+    let annotation = std::mem::take(&mut session.annotation);
     let server_collation = session
         .variables
         .get(Var::COLLATION_SERVER)
@@ -129,7 +133,7 @@ pub(crate) fn with_context<R>(
         .unwrap_or(charset::Collation::UTF8MB4_UCA1400_AI_CI);
     let (mut scope, parts) = session.split(&server);
     let variables = PlanVariables::of(&scope);
-    let mut commit = |trx: Trx| commit(trx);
+    let mut commit = |trx: Trx, text: Option<&str>| commit(trx, text);
     run(&mut DdlContext {
         catalog: server.dictionary(),
         mdl: parts.mdl,
@@ -146,13 +150,15 @@ pub(crate) fn with_context<R>(
         client_charset,
         server_collation,
         commit: &mut commit,
+        log,
+        annotation: &annotation,
     })
 }
 
 /// Commits a transaction of the server's own tables together with a statement's event.
 pub(crate) fn commit_event(session: &mut Session, trx: Trx, text: &[u8]) -> Result<(), RowError> {
     let numbering = session.numbering();
-    let event = numbering.map(|_| query_event(session, text));
+    let event = numbering.map(|_| QueryEvent::of(session).body(text));
     session.values.now_micros = session.now_micros();
     let time = session.values.now_micros as u64;
     let event = event.as_deref().map(|body| (time, body));
@@ -179,30 +185,53 @@ fn commit_logged(
     server.committer().commit_definition(trx, numbering).map_err(|e| refused(&e))
 }
 
-/// Body of a query event: `thread id u32 | seconds u32 | database length u8 | error u16 | status length u16 | status |
-/// database NUL | text`. The status holds flags2 (0), sql_mode (1) and the three character sets (4).
-fn query_event(session: &Session, text: &[u8]) -> Vec<u8> {
-    let mut status = Vec::new();
-    status.put_u8(0);
-    status.put_u32(0);
-    status.put_u8(1);
-    status.put_u64(session.settings.sql_mode.0);
-    status.put_u8(4);
-    status.put_u16(charset::Collation::default_of(session.settings.client).id());
-    status.put_u16(session.settings.connection.id());
-    let server = session.variables.get(Var::COLLATION_SERVER).as_collation();
-    status.put_u16(server.map_or(0, charset::Collation::id));
-    let database = session.database.as_bytes();
-    let shown = &database[..database.len().min(255)];
-    let mut out = Vec::with_capacity(text.len() + status.len() + 64);
-    out.put_u32(session.entry.id as u32);
-    out.put_u32(0);
-    out.put_u8(shown.len() as u8);
-    out.put_u16(0);
-    out.put_u16(status.len() as u16);
-    out.put(&status);
-    out.put(shown);
-    out.put_u8(0);
-    out.put(text);
-    out
+/// What a query event says of its session.
+struct QueryEvent {
+    thread_id: u32,
+    status: Vec<u8>,
+    database: Arc<str>,
+}
+
+impl QueryEvent {
+    /// The status variables that MariaDB writes for a statement about definitions.
+    fn of(session: &Session) -> Self {
+        let mut flags = 0;
+        let mut set = |on: bool, flag: u32| flags |= if on { flag } else { 0 };
+        set(session.variables.bool(Var::SQL_AUTO_IS_NULL), query_flags::AUTO_IS_NULL);
+        set(!session.settings.autocommit, query_flags::NOT_AUTOCOMMIT);
+        set(!session.variables.bool(Var::FOREIGN_KEY_CHECKS), query_flags::NO_FOREIGN_KEY_CHECKS);
+        set(!session.variables.bool(Var::UNIQUE_CHECKS), query_flags::RELAXED_UNIQUE_CHECKS);
+        set(!session.variables.bool(Var::CHECK_CONSTRAINT_CHECKS), query_flags::NO_CHECK_CONSTRAINT_CHECKS);
+        set(session.variables.bool(Var::EXPLICIT_DEFAULTS_FOR_TIMESTAMP), query_flags::EXPLICIT_TIMESTAMPS);
+        let server = session.variables.get(Var::COLLATION_SERVER).as_collation();
+        let mut status = Vec::new();
+        for variable in [
+            StatusVariable::Flags2(flags),
+            StatusVariable::SqlMode(session.settings.sql_mode.0),
+            StatusVariable::Catalog(b"std"),
+            StatusVariable::Charset {
+                // Statements stand in the log in utf8.
+                client: charset::Collation::UTF8MB4_GENERAL_CI.id(),
+                connection: session.settings.connection.id(),
+                server: server.map_or(0, charset::Collation::id),
+            },
+        ] {
+            variable.encode(&mut status);
+        }
+        Self { thread_id: session.entry.id as u32, status, database: Arc::clone(&session.database) }
+    }
+
+    fn body(&self, text: &[u8]) -> Vec<u8> {
+        let database = self.database.as_bytes();
+        let query = Query {
+            head: QueryHead { thread_id: self.thread_id, ..QueryHead::default() },
+            status: &self.status,
+            database: &database[..database.len().min(255)],
+            sql: text.into(),
+            compressed: false,
+        };
+        let mut out = Vec::new();
+        Event::Query(query).encode(&mut out);
+        out
+    }
 }

@@ -194,7 +194,7 @@ fn run(backend: &Backend, text: &str) -> SqlResult<()> {
     let parsed = sql_syntax::parse(&arena, text.as_bytes(), sql_syntax::ParseOptions::default())
         .map_err(|e| SqlError::not_supported(format!("{text}: {e}")))?;
     let engine = backend.catalog.engine().clone();
-    let mut commit = |trx: Trx| -> Result<(), RowError> { engine.commit(trx) };
+    let mut commit = |trx: Trx, _: Option<&str>| -> Result<(), RowError> { engine.commit(trx) };
     let mut mdl = backend.catalog.locks().context(0);
     let mut warnings = Warnings::new();
     let mut nobody = Nobody;
@@ -216,6 +216,8 @@ fn run(backend: &Backend, text: &str) -> SqlResult<()> {
             client_charset: charset::Charset::Utf8mb4,
             server_collation: Collation::UTF8MB4_UCA1400_AI_CI,
             commit: &mut commit,
+            log: storage::trx::LogOptions::default(),
+            annotation: b"",
         },
     )
     .map(|_| ())

@@ -13,6 +13,7 @@ use sql_plan::expr::Expr;
 use sql_plan::meta::{ColumnMeta, FieldType};
 use sql_plan::plan::{PlanKind, QueryBody, QueryPlan};
 use sql_syntax::ast;
+use storage::trx::LogOptions;
 use types::{FixedKind, Value};
 
 use super::create::{NewElements, finish};
@@ -58,14 +59,30 @@ pub(super) fn table(
         change.drop_space(old.def.space, old.def.id);
     }
     copy::make_trees(&mut change, &mut def)?;
+    // A replica gets the definition as text and the rows as rows.
+    let text = logged_text(&def, s.mode.or_replace, cx);
+    change.trx().start_statement();
+    change.trx().set_log_options(cx.log);
+    if !cx.annotation.is_empty() {
+        change.trx().set_statement_text(cx.annotation);
+    }
     let records = copy::fill_from_query(cx, &mut change, &def, &plan, &targets, s.on_duplicate)?;
+    change.trx().set_log_options(LogOptions::default());
     change.put_table(def).map_err(|e| storage_error(e, ""))?;
-    cx.commit(change)?;
+    cx.commit_as(change, &text)?;
     Ok(Outcome {
         affected_rows: records,
         info: format!("Records: {records}  Duplicates: 0  Warnings: {}", cx.warnings.count()),
         ..Outcome::default()
     })
+}
+
+/// The definition alone, with the name as seen from the default database.
+fn logged_text(def: &TableDef, or_replace: bool, cx: &DdlContext<'_>) -> String {
+    let text = def.create_statement(None);
+    let columns = text.find(" (\n").map_or("", |at| &text[at..]);
+    let replace = if or_replace { "OR REPLACE " } else { "" };
+    format!("CREATE {replace}TABLE {}{columns}", cx.logged_name(&def.schema, &def.name))
 }
 
 /// An aggregate over no row at all leaves the other columns without a value.

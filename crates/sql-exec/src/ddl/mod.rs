@@ -24,7 +24,7 @@ use sql_plan::plan::VirtualTable;
 use sql_plan::{PlanContext, Variables};
 use sql_syntax::ast;
 use storage::row::RowError;
-use storage::trx::Trx;
+use storage::trx::{LogOptions, Trx};
 use types::Context;
 
 use crate::context::{ExecSettings, SessionState, Workspace, mdl_error};
@@ -34,7 +34,9 @@ use crate::outcome::Outcome;
 const NAME_MAX: usize = 64;
 
 /// How a change of definitions commits: waits until it is durable.
-pub type CommitFn<'a> = dyn FnMut(Trx) -> Result<(), RowError> + 'a;
+/// The second argument is the text
+/// that the binary log repeats instead of the statement's own.
+pub type CommitFn<'a> = dyn FnMut(Trx, Option<&str>) -> Result<(), RowError> + 'a;
 
 /// What statements about definitions and tables as a whole run in.
 pub struct DdlContext<'a> {
@@ -57,6 +59,10 @@ pub struct DdlContext<'a> {
     pub server_collation: Collation,
     /// Commits the dictionary's transaction; the session logs the statement with it.
     pub commit: &'a mut CommitFn<'a>,
+    /// How rows are logged that a statement writes beside a definition: CREATE TABLE ... SELECT.
+    pub log: LogOptions,
+    /// The statement as the events of such rows repeat it; empty when they do not.
+    pub annotation: &'a [u8],
 }
 
 /// True for the statements that [`execute_ddl`] runs: they commit the session's transaction before and after.
@@ -152,7 +158,19 @@ impl DdlContext<'_> {
     }
 
     pub(crate) fn commit(&mut self, change: CatalogChange) -> SqlResult<()> {
-        change.commit_with(|trx| (self.commit)(trx)).map_err(|e| storage_error(e, ""))
+        change.commit_with(|trx| (self.commit)(trx, None)).map_err(|e| storage_error(e, ""))
+    }
+
+    /// Commits a change that the binary log tells in other words; also one that changes nothing here, and may change something
+    /// elsewhere.
+    pub(crate) fn commit_as(&mut self, change: CatalogChange, text: &str) -> SqlResult<()> {
+        change.commit_with(|trx| (self.commit)(trx, Some(text))).map_err(|e| storage_error(e, ""))
+    }
+
+    /// A table's name in a text for the binary log.
+    pub(crate) fn logged_name(&self, schema: &str, table: &str) -> String {
+        let table = catalog::quote_name(table);
+        if schema == self.database { table } else { format!("{}.{table}", catalog::quote_name(schema)) }
     }
 
     /// What expressions of the statement are planned against.

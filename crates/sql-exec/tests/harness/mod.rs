@@ -355,7 +355,7 @@ impl Server {
     ) -> SqlResult<Outcome> {
         let door = self.door.clone();
         let virtual_table = |_: &str, _: &str| None;
-        let mut commit = |trx: Trx| door.commit(trx);
+        let mut commit = |trx: Trx, _: Option<&str>| door.commit(trx);
         let mut cx = DdlContext {
             catalog: &self.catalog,
             mdl: &mut self.mdl,
@@ -372,6 +372,8 @@ impl Server {
             client_charset: charset::Charset::Utf8mb4,
             server_collation: Collation::UTF8MB4_UCA1400_AI_CI,
             commit: &mut commit,
+            log: storage::trx::LogOptions::default(),
+            annotation: b"",
         };
         run(&mut cx)
     }
