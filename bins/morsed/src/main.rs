@@ -1,5 +1,6 @@
 //! The MorseDB server: reads options, opens the data directory, serves until it is told to stop.
 
+mod option_files;
 mod options;
 
 use std::io::ErrorKind;
@@ -20,9 +21,16 @@ fn main() -> ExitCode {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let variables = GlobalVariables::new();
-    let read_file = |path: &str| env::host::read_text(path.as_ref()).map_err(|e| e.to_string());
-    match options::parse(&arguments, &variables, read_file) {
-        Ok(Options { help: true, .. }) => print_help(),
+    match options::parse(&arguments, &variables, &HostFiles) {
+        Ok(Options { print: Some(text), .. }) => {
+            println!("morsed would have been started with the following arguments:\n{text}");
+        }
+        Ok(Options { help: true, verbose, .. }) => {
+            print_help();
+            if verbose {
+                println!("\n{}", options::listing(&variables));
+            }
+        }
         Ok(Options { version: true, .. }) => {
             println!("morsed  Ver {} (MorseDB {})", session::VERSION, env!("CARGO_PKG_VERSION"));
         }
@@ -41,6 +49,21 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// The machine's own files.
+struct HostFiles;
+
+impl option_files::Files for HostFiles {
+    fn read(&self, path: &str) -> Result<String, String> {
+        env::host::read_text(path.as_ref()).map_err(|e| e.to_string())
+    }
+    fn list(&self, directory: &str) -> Result<Vec<String>, String> {
+        env::host::files_in(directory.as_ref()).map_err(|e| e.to_string())
+    }
+    fn home(&self) -> Option<String> {
+        std::env::var("HOME").ok().filter(|h| !h.is_empty())
+    }
 }
 
 fn warn_about(clock: &dyn Clock, options: &Options) {

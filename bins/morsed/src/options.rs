@@ -2,30 +2,26 @@
 //!
 //! - `--name=value`, `--name value`, `--name` alone for ON; `-` and `_` are the same; sizes take K, M, G, T.
 //! - `--skip-name`, `--disable-name` for OFF, `--enable-name` for ON, `--loose-name` to be ignored when unknown.
-//! - `--defaults-file=FILE` (first on the line): groups `[mysqld]`, `[mariadb]`, `[mariadbd]`, `[server]`, `[morsed]`.
+//! - A name may be shortened as long as it stands for one variable.
+//! - Option files come before the command line: see `option_files`.
 //! - Whatever is a system variable and MariaDB takes as an option is one here.
 
 use std::fmt;
 
+use crate::option_files::{Files, Found, Head};
 use session::variables::{Arg, GlobalVariables, Kind, Refusal, Setting, Var};
 
-/// Groups that are read from a configuration file.
-const GROUPS: [&str; 6] = ["mysqld", "mariadb", "mariadbd", "server", "morsed", "mariadb-11.8"];
-
 /// Options that need no variable. The second says whether a value follows.
-const ACCEPTED: [(&str, bool); 6] = [
-    ("user", true),
-    ("console", false),
-    ("no_defaults", false),
-    ("print_defaults", false),
-    ("symbolic_links", true),
-    ("skip_symbolic_links", false),
-];
+const ACCEPTED: [(&str, bool); 4] =
+    [("user", true), ("console", false), ("symbolic_links", true), ("skip_symbolic_links", false)];
 
 /// What the command line asks for beside variables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) help: bool,
+    pub(crate) verbose: bool,
+    /// `--print-defaults`: what the server would have been started with.
+    pub(crate) print: Option<String>,
     pub(crate) version: bool,
     /// Variables that were set and do nothing here.
     pub(crate) without_effect: Vec<&'static str>,
@@ -46,27 +42,31 @@ impl fmt::Display for OptionError {
     }
 }
 
-fn fail<T>(exit_code: u8, text: String) -> Result<T, OptionError> {
+pub(crate) fn fail<T>(exit_code: u8, text: String) -> Result<T, OptionError> {
     Err(OptionError { text, exit_code })
 }
 
-/// Reads the command line (without the program's name) into `variables`. `read_file` gives a configuration file's text.
+/// Reads option files and the command line (without the program's name) into `variables`.
 pub(crate) fn parse(
     arguments: &[String],
     variables: &GlobalVariables,
-    read_file: impl Fn(&str) -> Result<String, String>,
+    files: &dyn Files,
 ) -> Result<Options, OptionError> {
     let mut options = Options::default();
-    let mut rest = arguments;
-    if let Some(first) = arguments.first()
-        && let Some(path) = first.strip_prefix("--defaults-file=")
-    {
-        let text = read_file(path)
-            .or_else(|e| fail(1, format!("Could not open required defaults file: {path}: {e}")))?;
-        for (name, value) in parse_file(&text)? {
-            set(&name, value.as_deref(), variables, &mut options)?;
-        }
-        rest = &arguments[1..];
+    let (head, taken) = Head::take(arguments);
+    let rest = &arguments[taken..];
+    let found = head.options(files)?;
+    if head.print {
+        let shown = |(name, value): &Found| match value {
+            Some(value) => format!("--{}={value}", name.replace('_', "-")),
+            None => format!("--{}", name.replace('_', "-")),
+        };
+        let all: Vec<String> = found.iter().map(shown).chain(rest.iter().cloned()).collect();
+        options.print = Some(all.join(" "));
+        return Ok(options);
+    }
+    for (name, value) in found {
+        set(&name, value.as_deref(), variables, &mut options)?;
     }
     let mut i = 0;
     while let Some(argument) = rest.get(i) {
@@ -129,7 +129,8 @@ fn set(
     options: &mut Options,
 ) -> Result<(), OptionError> {
     match name {
-        "help" | "verbose" => options.help = true,
+        "help" => options.help = true,
+        "verbose" => options.verbose = true,
         "version" => options.version = true,
         "log_bin" => {
             // A base name turns it on, too; the log's files have their own names here.
@@ -150,7 +151,8 @@ fn set_variable(
     options: &mut Options,
 ) -> Result<(), OptionError> {
     let (bare, loose) = name.strip_prefix("loose_").map_or((name, false), |n| (n, true));
-    let Some((var, value)) = find(bare, value) else {
+    let Some((var, value)) = find(bare, value).map_or_else(|| shortened(bare, value), |v| Ok(Some(v)))?
+    else {
         if loose {
             options.ignored.push(bare.replace('_', "-"));
             return Ok(());
@@ -201,6 +203,47 @@ fn find(name: &str, value: Option<&str>) -> Option<(Var, Option<String>)> {
     None
 }
 
+/// The variable that a shortened name stands for.
+fn shortened(name: &str, value: Option<&str>) -> Result<Option<(Var, Option<String>)>, OptionError> {
+    let options = Var::all().filter(|v| v.def().arg != Arg::No || ALSO.contains(v));
+    let fits: Vec<Var> = options.filter(|v| v.name().starts_with(name)).collect();
+    match fits.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some((*one, value.map(str::to_owned)))),
+        several => {
+            let names = several.iter().map(|v| v.name().replace('_', "-")).collect::<Vec<_>>().join(", ");
+            fail(3, format!("ambiguous option '--{}' ({names})", name.replace('_', "-")))
+        }
+    }
+}
+
+/// Every variable that is an option, with its value: the end of `--help --verbose`.
+pub(crate) fn listing(variables: &GlobalVariables) -> String {
+    let mut lines: Vec<String> = Var::all()
+        .filter(|v| v.def().arg != Arg::No || ALSO.contains(v))
+        .map(|v| {
+            let value = variables.get(v);
+            let shown =
+                value.text(v.def()).map_or_else(|| "(No default value)".to_owned(), |t| t.into_owned());
+            let shown = match &value {
+                Setting::Bool(on) => if *on { "TRUE" } else { "FALSE" }.to_owned(),
+                _ if shown.is_empty() => "(No default value)".to_owned(),
+                _ => shown,
+            };
+            format!("{:<57} {shown}", v.name().replace('_', "-"))
+        })
+        .collect();
+    lines.sort();
+    format!(
+        "Variables (--variable-name=value)\nand boolean options {{FALSE|TRUE}}{:<24}Value (after reading options)\n\
+         {:-<57} {:-<30}\n{}",
+        "",
+        "",
+        "",
+        lines.join("\n")
+    )
+}
+
 /// Options by nature whose variables are listed without one.
 const ALSO: [Var; 6] = [
     Var::AUTOCOMMIT,
@@ -211,61 +254,31 @@ const ALSO: [Var; 6] = [
     Var::TIME_ZONE,
 ];
 
-/// Options of the groups that concern the server, in order.
-fn parse_file(text: &str) -> Result<Vec<(String, Option<String>)>, OptionError> {
-    let mut ours = false;
-    let mut found = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') || line.starts_with(';') {
-            continue;
-        }
-        if let Some(group) = line.strip_prefix('[') {
-            let Some(group) = group.strip_suffix(']') else {
-                return fail(
-                    1,
-                    format!("Wrong group definition in the defaults file at line {}", number + 1),
-                );
-            };
-            ours = GROUPS.contains(&group.trim());
-        } else if line.starts_with('!') {
-            return fail(
-                1,
-                format!("'{line}' in the defaults file is not supported: name the files one by one"),
-            );
-        } else if ours {
-            let (name, value) = match line.split_once('=') {
-                Some((name, value)) => (name.trim(), Some(unquote(value.trim()).to_owned())),
-                None => (line, None),
-            };
-            found.push((name.replace('-', "_").to_ascii_lowercase(), value));
-        }
-    }
-    Ok(found)
-}
-
-fn unquote(value: &str) -> &str {
-    for quote in ['"', '\''] {
-        if let Some(inner) = value.strip_prefix(quote).and_then(|v| v.strip_suffix(quote)) {
-            return inner;
-        }
-    }
-    // A comment may follow an unquoted value.
-    value.split(" #").next().unwrap_or(value).trim_end()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `my.cnf` and nothing else.
+    struct One(&'static str);
+
+    impl Files for One {
+        fn read(&self, path: &str) -> Result<String, String> {
+            if path == "my.cnf" { Ok(self.0.to_owned()) } else { Err("no such file".to_owned()) }
+        }
+        fn list(&self, _: &str) -> Result<Vec<String>, String> {
+            Err("no such directory".to_owned())
+        }
+        fn home(&self) -> Option<String> {
+            None
+        }
+    }
 
     fn run(arguments: &[&str]) -> Result<(GlobalVariables, Options), OptionError> {
         let variables = GlobalVariables::new();
         let arguments: Vec<_> = arguments.iter().map(|a| (*a).to_owned()).collect();
         let file =
             "[client]\nport=1\n[mysqld]\nport = 3333 # ours\ninnodb-buffer-pool-size=\"64M\"\nskip-log-bin\n";
-        let options = parse(&arguments, &variables, |path| {
-            if path == "my.cnf" { Ok(file.to_owned()) } else { Err("no such file".to_owned()) }
-        })?;
+        let options = parse(&arguments, &variables, &One(file))?;
         Ok((variables, options))
     }
 
@@ -308,6 +321,29 @@ mod tests {
         assert_eq!(v.u64(Var::INNODB_BUFFER_POOL_SIZE), 64 << 20);
         assert_eq!(v.u64(Var::LOG_BIN), 0);
         assert!(run(&["--defaults-file=other.cnf"]).unwrap_err().text.contains("other.cnf"));
+    }
+
+    #[test]
+    fn names_may_be_shortened_while_they_are_clear() {
+        assert_eq!(run(&["--max-connecti=77"]).unwrap().0.u64(Var::MAX_CONNECTIONS), 77);
+        let e = run(&["--max-conn=77"]).unwrap_err();
+        assert_eq!(e.exit_code, 3);
+        assert!(
+            e.text.contains("ambiguous option '--max-conn' (max-connect-errors, max-connections)"),
+            "{e}"
+        );
+    }
+
+    #[test]
+    fn what_files_say_can_be_printed() {
+        let (_, options) = run(&["--defaults-file=my.cnf", "--print-defaults", "--port=1"]).unwrap();
+        assert_eq!(
+            options.print.as_deref(),
+            Some("--port=3333 --innodb-buffer-pool-size=64M --skip-log-bin --port=1")
+        );
+        let (variables, options) = run(&["--help", "--verbose", "--port=4"]).unwrap();
+        assert!(options.help && options.verbose);
+        assert!(listing(&variables).lines().any(|l| l.starts_with("port ") && l.ends_with(" 4")));
     }
 
     #[test]

@@ -8,9 +8,28 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
+/// Paths of the files in a directory outside the data directory, in no order.
+pub fn files_in(directory: &Path) -> io::Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        paths.push(entry?.path().to_string_lossy().into_owned());
+    }
+    Ok(paths)
+}
+
 /// The machine's name; empty when the system does not say.
 pub fn name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// The name of a system user, as `/etc/passwd` has it.
+pub fn user_name(uid: u32) -> Option<String> {
+    let text = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut lines = text.lines().map(|line| line.split(':'));
+    lines.find_map(|mut fields| {
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
 }
 
 /// A file outside the data directory for reading; it need not be writable.

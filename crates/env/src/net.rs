@@ -94,6 +94,24 @@ impl AsRawFd for Listener {
 }
 
 impl Stream {
+    /// The system user at the other end of a Unix socket; `None` for TCP.
+    pub fn peer_uid(&self) -> Option<u32> {
+        let Self::Unix(socket) = self else { return None };
+        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the pointers are to a live value and its own size, which the call does not exceed.
+        let outcome = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut found).cast(),
+                &raw mut len,
+            )
+        };
+        (outcome == 0).then_some(found.uid)
+    }
+
     pub fn connect_tcp(address: SocketAddr, timeout: Duration) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, timeout)?;
         stream.set_nodelay(true)?;

@@ -183,7 +183,7 @@ pub(crate) fn change_user(
     let server = session.server().clone();
     let proof = Proof { scramble: [0; 20], response: change.auth.clone(), plugin: change.plugin.clone() };
     let outcome = handshake::authenticate(incoming, out, &server, &session.origin, &change.user, proof);
-    out.start(incoming.sequence());
+    out.go_on(incoming.sequence());
     match outcome {
         Ok(accepted) => {
             session.identity.user.clone_from(&change.user);

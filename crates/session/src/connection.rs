@@ -147,7 +147,7 @@ pub(crate) fn serve(server: &Arc<Server>, entry: &Arc<Entry>, transport: Arc<dyn
         Ok(identity) => identity,
         Err(refused) => return refuse(&mut out, &incoming, entry, &refused),
     };
-    out.start(incoming.sequence());
+    out.go_on(incoming.sequence());
     entry.set_identity(&identity.user, &origin.shown());
     let mut session = Session::new(Arc::clone(server), Arc::clone(entry), identity, origin);
     session.transport = Some(Arc::clone(&transport));

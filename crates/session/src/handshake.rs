@@ -12,7 +12,7 @@ use env::net::Peer;
 use wire::auth::{NATIVE_PASSWORD, Scramble, scramble_from};
 use wire::{AuthSwitch, Capabilities, Greeting, Login, Status};
 
-use crate::authentication::Plugin;
+use crate::authentication::{Candidate, Plugin};
 use crate::connection::{Incoming, ReadError};
 use crate::output::{Gone, Output};
 use crate::server::Server;
@@ -32,18 +32,24 @@ pub(crate) struct Origin {
     pub address: String,
     /// 0 for Unix sockets.
     pub port: u16,
+    /// The system user at the other end of a Unix socket.
+    pub uid: Option<u32>,
 }
 
 impl Origin {
-    pub(crate) fn of(peer: Peer) -> Self {
+    pub(crate) fn of(peer: Peer, uid: Option<u32>) -> Self {
         match peer {
-            Peer::Unix => Self { host: "localhost".into(), address: String::new(), port: 0 },
+            Peer::Unix => Self { host: "localhost".into(), address: String::new(), port: 0, uid },
             Peer::Tcp(address) => {
                 let ip = address.ip().to_canonical();
                 let host = if ip.is_loopback() { "localhost".into() } else { ip.to_string() };
-                Self { host, address: ip.to_string(), port: address.port() }
+                Self { host, address: ip.to_string(), port: address.port(), uid }
             }
         }
+    }
+    /// Nobody reads along: a password may be sent as it is.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.port == 0
     }
     /// The `Host` column of the process list.
     pub(crate) fn shown(&self) -> String {
@@ -198,6 +204,24 @@ impl Talk<'_> {
         Ok(())
     }
 
+    /// Has the client answer a challenge that is not a scramble.
+    pub(crate) fn challenge(&mut self, plugin: &[u8], challenge: &[u8]) -> Result<(), Refused> {
+        self.out.start(self.incoming.sequence());
+        self.out.writer().packet(|p| wire::put_auth_switch(plugin, challenge, p));
+        self.proof.response = self.exchange()?;
+        self.proof.plugin = plugin.to_vec();
+        Ok(())
+    }
+
+    /// A packet of the plugin's own to the client; it goes out with the next one.
+    pub(crate) fn put_more_data(&mut self, data: &[u8]) {
+        self.out.start(self.incoming.sequence());
+        self.out.writer().packet(|p| {
+            p.push(wire::caching_sha2::MORE_DATA);
+            p.extend_from_slice(data);
+        });
+    }
+
     /// Sends what has been gathered and reads one packet.
     pub(crate) fn exchange(&mut self) -> Result<Vec<u8>, Refused> {
         let next = self.out.sequence();
@@ -228,13 +252,14 @@ pub(crate) fn authenticate(
     if server.failures.of(&account.user, &account.host) >= blocked_at {
         return Err(Refused::Error(account_error::user_blocked()));
     }
+    let candidate = Candidate { user, origin, remembered: &server.remembered };
     let mut last = None;
     for auth in &account.auth {
         let Some(plugin) = Plugin::by_name(&auth.plugin) else {
             last = Some(account_error::plugin_not_loaded(&auth.plugin));
             continue;
         };
-        if plugin.accepts(&mut talk, user, &auth.string)? {
+        if plugin.accepts(&mut talk, &candidate, auth)? {
             server.failures.forget(&account.user, &account.host);
             return admit(server, account, origin, &talk, plugin);
         }

@@ -52,6 +52,12 @@ impl Output {
     pub(crate) fn start(&mut self, sequence: u8) {
         self.writer.set_sequence(sequence);
     }
+    /// Same, unless packets wait already that the next one belongs behind.
+    pub(crate) fn go_on(&mut self, sequence: u8) {
+        if self.writer.is_empty() {
+            self.start(sequence);
+        }
+    }
     pub(crate) fn sequence(&self) -> u8 {
         self.writer.sequence()
     }

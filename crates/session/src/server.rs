@@ -22,6 +22,7 @@ use jiff::tz::TimeZone;
 use replication::{Replicas, SemiSync};
 
 use crate::account_store::AccountStore;
+use crate::authentication::Remembered;
 use crate::backend::Backend;
 use crate::connection;
 use crate::counters::Counter;
@@ -63,6 +64,7 @@ pub struct Server {
     pub connections: Connections,
     pub(crate) accounts: AccountStore,
     pub(crate) failures: Failures,
+    pub(crate) remembered: Remembered,
     backend: Backend,
     write_gate: WriteGate,
     /// Who replicates from here.
@@ -93,6 +95,7 @@ impl Server {
             connections: Connections::default(),
             accounts,
             failures: Failures::default(),
+            remembered: Remembered::default(),
             backend,
             write_gate: WriteGate::default(),
             replicas: Replicas::default(),
@@ -258,7 +261,10 @@ impl Running {
 fn accept_loop(server: &Arc<Server>, listener: &Listener) {
     while !server.is_stopping() {
         match listener.accept_within(ACCEPT_TICK) {
-            Ok(Some((stream, peer))) => admit(server, stream, Origin::of(peer)),
+            Ok(Some((stream, peer))) => {
+                let uid = stream.peer_uid();
+                admit(server, stream, Origin::of(peer, uid));
+            }
             Ok(None) => {}
             // Out of descriptors or a connection that died in the queue: the next one may do better.
             Err(_) => server.clock.sleep(Duration::from_millis(10)),

@@ -38,8 +38,13 @@ fn server() -> Arc<Server> {
     server
 }
 
+/// From a Unix socket.
 fn local() -> Origin {
-    Origin { host: "localhost".into(), address: "127.0.0.1".into(), port: 4000 }
+    Origin { host: "localhost".into(), address: String::new(), port: 0, uid: None }
+}
+
+fn native_response(password: &[u8], scramble: &[u8]) -> Vec<u8> {
+    wire::auth::respond(scramble.try_into().unwrap(), password)
 }
 
 /// Starts a connection's thread on one end of a pipe.
@@ -124,10 +129,19 @@ impl Client {
         login.encode(&mut payload);
         client.send(1, &payload);
         let mut answer = client.read().unwrap();
-        if let Ok(switch) = AuthSwitch::decode(&answer) {
-            let response = wire::auth::respond(&switch.scramble, password);
-            client.send(3, &response);
+        let ed25519 = [&[0xfe], wire::ed25519::PLUGIN, &[0]].concat();
+        if let Some(nonce) = answer.strip_prefix(ed25519.as_slice()) {
+            client.send(3, &wire::ed25519::respond(password, nonce));
             answer = client.read().unwrap();
+        } else if let Ok(switch) = AuthSwitch::decode(&answer) {
+            let sha2 = switch.plugin == wire::caching_sha2::PLUGIN;
+            let respond = if sha2 { wire::caching_sha2::respond } else { native_response };
+            client.send(3, &respond(password, &switch.scramble));
+            answer = client.read().unwrap();
+            if answer == [wire::caching_sha2::MORE_DATA, wire::caching_sha2::FULL] {
+                client.send(5, &[password, &[0]].concat());
+                answer = client.read().unwrap();
+            }
         }
         match ErrPacket::decode(&answer) {
             Ok(e) => Err((e.code, String::from_utf8_lossy(e.message).into_owned())),
@@ -666,4 +680,28 @@ fn show_describes_what_is_there() {
     ] {
         c.rows(sql);
     }
+}
+
+#[test]
+fn each_plugin_lets_in_who_knows_the_password() {
+    let server = server();
+    let mut root = Client::root(&server);
+    root.query("CREATE USER e IDENTIFIED VIA ed25519 USING PASSWORD('pe')");
+    root.query("CREATE USER s IDENTIFIED VIA caching_sha2_password USING PASSWORD('ps')");
+    root.query(
+        "CREATE USER m IDENTIFIED VIA ed25519 USING PASSWORD('a') OR mysql_native_password USING PASSWORD('b')",
+    );
+    let log_in = |user: &str, password: &[u8]| {
+        let outcome = Client::log_in(&server, user, password, wire::auth::NATIVE_PASSWORD);
+        outcome.map(|mut c| c.rows("SELECT CURRENT_USER()")).map_err(|(code, _)| code)
+    };
+    for (user, right) in [("e", b"pe"), ("s", b"ps")] {
+        assert_eq!(log_in(user, b"wrong"), Err(1045), "{user}");
+        assert_eq!(log_in(user, b""), Err(1045), "{user}");
+        assert_eq!(log_in(user, right), Ok(format!("{user}@%")));
+    }
+    assert_eq!(log_in("m", b"a"), Ok("m@%".to_owned()));
+    root.query("ALTER USER s IDENTIFIED VIA caching_sha2_password USING PASSWORD('new')");
+    assert_eq!(log_in("s", b"ps"), Err(1045));
+    assert_eq!(log_in("s", b"new"), Ok("s@%".to_owned()));
 }

@@ -16,9 +16,11 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod caching_sha2;
 pub mod capability;
 pub mod column;
 pub mod command;
+pub mod ed25519;
 pub mod greeting;
 pub mod lenenc;
 pub mod login;
@@ -31,7 +33,7 @@ pub use capability::Capabilities;
 pub use column::{ColumnDefinition, ColumnFlags, ColumnType};
 pub use command::Command;
 pub use greeting::Greeting;
-pub use login::{AuthSwitch, ChangeUser, Login};
+pub use login::{AuthSwitch, ChangeUser, Login, put_auth_switch};
 pub use packet::{FrameError, PacketReader, PacketWriter};
 pub use reply::{Eof, ErrPacket, OkPacket, SessionChange, Status};
 pub use row::{BinaryRow, BinaryValue, RowPosition, TemporalValue, TextRow};

@@ -121,6 +121,13 @@ pub struct AuthSwitch<'a> {
     pub scramble: Scramble,
 }
 
+/// As [`AuthSwitch`], with a challenge of a plugin's own form and no NUL behind it.
+pub fn put_auth_switch(plugin: &[u8], challenge: &[u8], out: &mut Vec<u8>) {
+    out.put_u8(0xfe);
+    out.put_nul_string(plugin);
+    out.put(challenge);
+}
+
 impl<'a> AuthSwitch<'a> {
     pub fn native(scramble: Scramble) -> Self {
         Self { plugin: NATIVE_PASSWORD, scramble }

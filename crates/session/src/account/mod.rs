@@ -78,6 +78,7 @@ pub(crate) fn reload(session: &Session) -> Result<(), ClientError> {
         .map_err(|e| error::internal(&e.to_string()))?;
     server.accounts.publish(tables);
     server.failures.clear();
+    server.remembered.clear();
     Ok(())
 }
 
