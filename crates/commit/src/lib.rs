@@ -26,7 +26,7 @@ mod xa;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::{Gtid, Lsn};
 use binlog::Feed;
@@ -82,12 +82,23 @@ impl fmt::Display for CommitError {
 
 impl std::error::Error for CommitError {}
 
+/// Semi-synchronous replication, as the order of commits sees it.
+pub trait CommitGate: Send + Sync {
+    /// Commits are not looked at now.
+    fn is_open(&self) -> bool;
+    /// A commit record of an event group comes at or above `next`. Called in the order of commits, [`Self::written`] follows.
+    fn announce(&self, next: Lsn);
+    /// Where it ends; none when it was not written.
+    fn written(&self, end: Option<Lsn>);
+}
+
 /// Commits transactions of one server, in one order.
 pub struct Committer {
     log: Arc<Log>,
     clock: Arc<dyn Clock>,
     order: Mutex<Order>,
     feed: Arc<Feed>,
+    gate: OnceLock<Arc<dyn CommitGate>>,
     /// innodb_binlog_state_interval
     state_interval: AtomicU64,
 }
@@ -116,7 +127,8 @@ impl Committer {
     pub fn new(log: Arc<Log>, clock: Arc<dyn Clock>, positions: GtidPositions) -> Self {
         let feed = Arc::new(Feed::new(log.durable_lsn()));
         let order = Order { positions, state_at: Lsn::NONE, needs: Lsn::NONE };
-        Self { log, clock, order: Mutex::new(order), feed, state_interval: AtomicU64::new(STATE_INTERVAL) }
+        let (gate, state_interval) = (OnceLock::new(), AtomicU64::new(STATE_INTERVAL));
+        Self { log, clock, order: Mutex::new(order), feed, gate, state_interval }
     }
 
     fn order(&self) -> MutexGuard<'_, Order> {
@@ -154,6 +166,22 @@ impl Committer {
         drop(order);
         self.log.wait_durable(appended.end)?;
         Ok(appended.start)
+    }
+
+    /// FLUSH BINARY LOGS DELETE_DOMAIN_ID: the state names these domains no more. Durable when it returns.
+    pub fn forget_domains(&self, domains: &[u32]) -> Result<(), LogFailed> {
+        let mut order = self.order();
+        let kept = order.positions.state().into_iter().filter(|g| !domains.contains(&g.domain_id));
+        order.positions = GtidPositions::from_gtids(kept.collect::<Vec<_>>());
+        let appended = self.append_state(&mut order, Lsn::NONE, false)?;
+        drop(order);
+        self.log.wait_durable(appended.end)
+    }
+
+    /// Who is told of commits before they can be durable; once, at the start.
+    pub fn set_gate(&self, gate: Arc<dyn CommitGate>) {
+        // A second one is a mistake that tests would see: commits keep to the first.
+        let _ = self.gate.set(gate);
     }
 
     /// Where commits that are event groups are told, for readers of the log's end.
@@ -251,7 +279,15 @@ impl Committer {
         }
         let gtid = order.positions.next(numbering);
         let tell = |record: Appended| self.feed.push(record.start);
-        let (record, appended) = append(Some((gtid, numbering)), &tell).map_err(CommitError::NotWritten)?;
+        let gate = self.gate.get().filter(|gate| !gate.is_open());
+        if let Some(gate) = gate {
+            gate.announce(self.log.reserved_lsn());
+        }
+        let outcome = append(Some((gtid, numbering)), &tell);
+        if let Some(gate) = gate {
+            gate.written(outcome.as_ref().ok().and_then(|(record, _)| *record).map(|record| record.end));
+        }
+        let (record, appended) = outcome.map_err(CommitError::NotWritten)?;
         self.note(&mut order, parts, gtid, record);
         drop(order);
         self.feed.wake();

@@ -202,12 +202,6 @@ impl Server {
         }
     }
 
-    /// FLUSH LOGS: the log goes on in a new segment.
-    pub(crate) fn rotate_log(&self) -> Result<(), ClientError> {
-        let rotated = self.backend().engine.log().rotate();
-        rotated.map(|_| ()).map_err(|e| error::internal(&e.to_string()))
-    }
-
     /// Segments of the log, which are the binary log's files, oldest first.
     pub(crate) fn log_files(&self) -> Vec<(String, u64)> {
         let files = self.backend().binlog.files();

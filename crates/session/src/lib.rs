@@ -17,6 +17,7 @@ mod annotation;
 mod authentication;
 pub mod backend;
 mod binary;
+mod binlog_files;
 mod commands;
 mod connection;
 mod counters;

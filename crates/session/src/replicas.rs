@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Corruption, Gtid};
+use base::{Corruption, Gtid, Lsn};
 use client_error::{ClientError, connection as error, replication as refused};
 use commit::Numbering;
 use replication::{
@@ -145,16 +145,35 @@ impl Server {
             | Var::RPL_SEMI_SYNC_MASTER_WAIT_NO_SLAVE
             | Var::RPL_SEMI_SYNC_MASTER_WAIT_POINT
             | Var::RPL_SEMI_SYNC_MASTER_WAIT_FOR_SLAVE_COUNT => self.configure_semi_sync(),
+            Var::BINLOG_CHECKSUM if self.log_bin() => {
+                // Dumps begin the next file with the new checksum. A log that has stopped has no next file.
+                let _ = self.backend().binlog.rotate();
+            }
+            Var::MAX_BINLOG_TOTAL_SIZE => self.expire_logs(),
             Var::EXPIRE_LOGS_DAYS => {
                 let seconds = (setting.as_f64() * 86400.0).round() as u64;
                 self.variables.set(Var::BINLOG_EXPIRE_LOGS_SECONDS, Setting::UInt(seconds));
+                self.expire_logs();
             }
             Var::BINLOG_EXPIRE_LOGS_SECONDS => {
                 let days = setting.as_u64() as f64 / 86400.0;
                 self.variables.set(Var::EXPIRE_LOGS_DAYS, Setting::Double(days));
+                self.expire_logs();
             }
             _ => {}
         }
+    }
+
+    /// What replication needs when the server starts.
+    pub(crate) fn start_replication(&self) {
+        self.note_unused_options();
+        let days = self.variables.get(Var::EXPIRE_LOGS_DAYS);
+        if days.as_f64() > 0.0 && self.variables.u64(Var::BINLOG_EXPIRE_LOGS_SECONDS) == 0 {
+            self.apply_replication_global(Var::EXPIRE_LOGS_DAYS, &days);
+        }
+        self.semi_sync.set_ceiling(self.backend().kernel.trxs.ceiling());
+        self.committer().set_gate(Arc::new(SemiSyncGate(Arc::clone(&self.semi_sync))));
+        self.configure_semi_sync();
     }
 
     /// Semi-synchronous commits work as the variables say.
@@ -187,6 +206,21 @@ impl Server {
         }
         position.sort_unstable();
         format_list(&position)
+    }
+}
+
+/// Tells semi-synchronous replication of commits in their order.
+struct SemiSyncGate(Arc<replication::SemiSync>);
+
+impl commit::CommitGate for SemiSyncGate {
+    fn is_open(&self) -> bool {
+        !self.0.is_enabled()
+    }
+    fn announce(&self, next: Lsn) {
+        self.0.announce(next);
+    }
+    fn written(&self, end: Option<Lsn>) {
+        self.0.written(end);
     }
 }
 

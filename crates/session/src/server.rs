@@ -74,6 +74,8 @@ pub struct Server {
     clock: Arc<dyn Clock>,
     started_us: u64,
     query_ids: AtomicU64,
+    /// What the last look for expired files saw.
+    pub(crate) expiry_seen: AtomicU64,
     prepared: AtomicU64,
     stopping: AtomicBool,
     stop_asked: (Mutex<bool>, Condvar),
@@ -104,13 +106,14 @@ impl Server {
             clock,
             started_us,
             query_ids: AtomicU64::new(1),
+            expiry_seen: AtomicU64::new(0),
             prepared: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             stop_asked: (Mutex::new(false), Condvar::new()),
             watcher: HangupWatcher::new()?,
             threads: AtomicUsize::new(0),
         });
-        server.configure_semi_sync();
+        server.start_replication();
         Ok(server)
     }
 
@@ -330,6 +333,7 @@ fn watch_hangups(server: &Arc<Server>) {
     while !server.is_stopping() {
         watch_engine(server);
         server.connections.end_overdue(server.now_us());
+        server.expire_logs_sometimes();
         let tick = if gone.is_empty() { ACCEPT_TICK } else { HANGUP_TICK };
         if server.watcher.wait(tick, &mut gone).is_err() {
             server.clock.sleep(tick);

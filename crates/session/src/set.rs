@@ -192,6 +192,9 @@ fn apply(session: &mut Session, assign: Assign) -> Result<(), ClientError> {
         Assign::User(name, value) => {
             session.user_variables.insert(name, value);
         }
+        Assign::Global(Var::GTID_BINLOG_STATE, setting) => {
+            session.server().set_binlog_state(setting.as_str())?
+        }
         Assign::Global(var, setting) => {
             session.server().set_global(var, replicas::normalised(var, setting));
             replicas::note_set(session, var);

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::registry::Kill;
 use crate::results::{Format, ResultOptions, ResultWriter};
 use crate::session::{Done, Session};
-use crate::{set, show, sql, table_locks, transaction};
+use crate::{binlog_files, set, show, sql, table_locks, transaction};
 
 /// How a statement's result goes out.
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +143,8 @@ pub(crate) fn run_one(
         Statement::Execute(e) => return crate::named::execute(session, out, e, reply),
         Statement::Deallocate(name) => crate::named::deallocate(session, out, *name, reply)?,
         Statement::Kill(k) => kill(session, out, k, reply)?,
+        Statement::PurgeLogs(p) => binlog_files::purge(session, out, p, reply)?,
+        Statement::Reset(r) => binlog_files::reset(session, out, r, reply)?,
         Statement::Flush(f) => flush(session, out, f, reply)?,
         Statement::LockTables(l) => table_locks::lock_tables(session, out, l, reply)?,
         Statement::UnlockTables => table_locks::unlock_tables(session, out, reply)?,
@@ -409,8 +411,9 @@ fn flush(
                     | ast::FlushItem::ErrorLogs
                     | ast::FlushItem::GeneralLogs
                     | ast::FlushItem::SlowLogs => {}
-                    ast::FlushItem::Logs | ast::FlushItem::BinaryLogs { .. } | ast::FlushItem::EngineLogs => {
-                        session.server().rotate_log()?;
+                    ast::FlushItem::Logs | ast::FlushItem::EngineLogs => binlog_files::flush(session, None)?,
+                    ast::FlushItem::BinaryLogs { delete_domains } => {
+                        binlog_files::flush(session, *delete_domains)?;
                     }
                     _ => return Err(error::not_supported("this kind of FLUSH")),
                 }

@@ -4,6 +4,7 @@
 //! them, `server` what the server and its sessions do.
 
 mod accounts;
+mod binlog;
 mod innodb;
 mod schema;
 mod server;
@@ -139,6 +140,9 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::Profiles => server::profiles(),
         K::BinaryLogs => server::binary_logs(session)?,
         K::BinlogStatus => server::binlog_status(session),
+        K::BinlogEvents { log, from, limit, relay: false, .. } => {
+            binlog::events(session, *log, *from, limit.as_ref())?
+        }
         K::SlaveHosts => crate::replicas::slave_hosts(session.server()),
         K::SlaveStatus { .. } => server::slave_status(),
         other => return Err(error::not_supported(&format!("SHOW {}", name_of(other)))),

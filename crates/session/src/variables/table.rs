@@ -145,7 +145,7 @@ variables! {
     GENERAL_LOG_FILE: "general_log_file", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     GROUP_CONCAT_MAX_LEN: "group_concat_max_len", Both, uint(4, 1073741824, 1), "1048576", Dynamic, Arg::Required, Wired;
     GTID_BINLOG_POS: "gtid_binlog_pos", Global, Kind::Text, "", Fixed, Arg::No, Wired;
-    GTID_BINLOG_STATE: "gtid_binlog_state", Global, Kind::Text, "", Fixed, Arg::No, Wired;
+    GTID_BINLOG_STATE: "gtid_binlog_state", Global, Kind::Text, "", Dynamic, Arg::No, Wired;
     GTID_CLEANUP_BATCH_SIZE: "gtid_cleanup_batch_size", Global, uint(0, 2147483647, 1), "64", Dynamic, Arg::Required, Inert;
     GTID_CURRENT_POS: "gtid_current_pos", Global, Kind::Text, "", Fixed, Arg::No, Wired;
     GTID_DOMAIN_ID: "gtid_domain_id", Both, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Wired;

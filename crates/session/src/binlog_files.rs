@@ -1,0 +1,214 @@
+//! Statements about the binary log's files: PURGE, RESET MASTER, FLUSH BINARY LOGS, gtid_binlog_state, and expiry.
+//!
+//! # What may go
+//! A file goes when it is older than what is asked for and no dump reads it; expiry by time or size waits, besides, until
+//! slave_connections_needed_for_purge replicas have passed it. What groups in later files, recovery, snapshots and purge need of an older
+//! segment stays on disk although the file is no longer listed.
+
+use std::sync::atomic::Ordering;
+
+use binlog::PurgeError;
+use client_error::{ClientError, connection as error, replication as refused};
+use commit::GtidPositions;
+use replication::parse_state;
+use sql_syntax::ast;
+
+use crate::backend::file_name_of;
+use crate::diagnostics::Level;
+use crate::error_log::Severity;
+use crate::output::Output;
+use crate::server::Server;
+use crate::session::{Done, Session};
+use crate::statement::{self, Reply};
+use crate::variables::Var;
+
+fn log_stopped(e: &impl std::fmt::Display) -> ClientError {
+    error::internal(&e.to_string())
+}
+
+/// Number in a file's name, which may have a path before it.
+pub(crate) fn number_of(server: &Server, name: &[u8]) -> Option<u64> {
+    let name = String::from_utf8_lossy(name);
+    let name = name.rsplit('/').next()?;
+    server.backend().binlog.files().into_iter().map(|f| f.number).find(|n| file_name_of(*n) == name)
+}
+
+/// PURGE BINARY LOGS TO and BEFORE.
+pub(crate) fn purge(
+    session: &mut Session,
+    out: &mut Output,
+    purge: &ast::PurgeLogs<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let server = std::sync::Arc::clone(session.server());
+    if server.log_bin() {
+        let target = match purge {
+            ast::PurgeLogs::To(name) => {
+                Some(number_of(&server, name).ok_or_else(refused::unknown_target_log)?)
+            }
+            ast::PurgeLogs::Before(when) => {
+                seconds(session, when)?.and_then(|seconds| server.backend().binlog.first_file_at(seconds))
+            }
+        };
+        if let Some(target) = target {
+            purge_to(session, &server, target)?;
+        }
+    }
+    session.send_ok(out, &Done::default(), reply.more);
+    Ok(())
+}
+
+fn purge_to(session: &mut Session, server: &Server, target: u64) -> Result<(), ClientError> {
+    match server.backend().binlog.purge_to(target) {
+        Ok(_) => Ok(()),
+        Err(PurgeError::UnknownFile) => Err(refused::unknown_target_log()),
+        Err(PurgeError::InUse { file }) => {
+            let reason = "is in use by a 'Binlog Dump' thread";
+            session.warn(Level::Warning, refused::log_not_purged(&file_name_of(file), reason));
+            Err(refused::log_in_use())
+        }
+    }
+}
+
+/// A point in time as seconds since 1970; none for NULL.
+fn seconds(session: &mut Session, when: &ast::Expr<'_>) -> Result<Option<u64>, ClientError> {
+    let call = ast::Expr::Call(&ast::Call {
+        database: None,
+        name: ast::Ident(b"UNIX_TIMESTAMP"),
+        args: std::slice::from_ref(when),
+        arg_names: &[],
+    });
+    let value = statement::evaluate(session, &call)?;
+    Ok((!value.is_null()).then(|| crate::text::as_i64(&value).max(0) as u64))
+}
+
+/// RESET MASTER, and what else RESET resets.
+pub(crate) fn reset(
+    session: &mut Session,
+    out: &mut Output,
+    reset: &ast::Reset<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    for item in reset.items {
+        match item {
+            ast::ResetItem::Master { to: Some(_) } => {
+                return Err(refused::not_with_engine_binlog("RESET MASTER TO"));
+            }
+            ast::ResetItem::Master { to: None } => {
+                let server = std::sync::Arc::clone(session.server());
+                if !server.log_bin() {
+                    return Err(error::no_binary_log());
+                }
+                let begun = server.replicas.without_dumps(|| server.begin_binlog(GtidPositions::default()));
+                begun.map_err(|_| refused::binlog_in_use())??;
+                session.last_gtid = None;
+            }
+            ast::ResetItem::QueryCache => {}
+            ast::ResetItem::Slave { .. } => return Err(error::not_supported("RESET SLAVE")),
+        }
+    }
+    session.send_ok(out, &Done::default(), reply.more);
+    Ok(())
+}
+
+/// FLUSH BINARY LOGS, FLUSH LOGS.
+pub(crate) fn flush(session: &mut Session, delete_domains: Option<&[u64]>) -> Result<(), ClientError> {
+    let server = std::sync::Arc::clone(session.server());
+    let mut forgotten = Vec::new();
+    for domain in delete_domains.unwrap_or_default() {
+        match server.check_domain(*domain)? {
+            true => forgotten.push(*domain as u32),
+            false => session.warn(Level::Warning, refused::domain_not_in_state(*domain)),
+        }
+    }
+    server.backend().binlog.rotate().map_err(|e| log_stopped(&e))?;
+    if !forgotten.is_empty() {
+        server.committer().forget_domains(&forgotten).map_err(|e| log_stopped(&e))?;
+    }
+    server.expire_logs();
+    Ok(())
+}
+
+impl Server {
+    /// The binary log begins anew with this state: RESET MASTER, SET GLOBAL gtid_binlog_state.
+    pub(crate) fn begin_binlog(&self, positions: GtidPositions) -> Result<(), ClientError> {
+        let begins = self.committer().replace_positions(positions).map_err(|e| log_stopped(&e))?;
+        self.backend().binlog.begins_at(begins);
+        Ok(())
+    }
+
+    /// SET GLOBAL gtid_binlog_state, which was checked.
+    pub(crate) fn set_binlog_state(&self, text: &str) -> Result<(), ClientError> {
+        let gtids = parse_state(text).map_err(crate::replicas::gtid_list_error)?;
+        let positions = GtidPositions::from_gtids(gtids);
+        self.replicas.without_dumps(|| self.begin_binlog(positions)).map_err(|_| refused::binlog_in_use())?
+    }
+
+    /// Whether the state has GTIDs of `domain` and no kept file has events of it; false when the state has none.
+    fn check_domain(&self, domain: u64) -> Result<bool, ClientError> {
+        let of = |gtids: Vec<base::Gtid>| -> Vec<base::Gtid> {
+            gtids.into_iter().filter(|g| u64::from(g.domain_id) == domain).collect()
+        };
+        let now = of(self.committer().positions().state());
+        if now.is_empty() {
+            return Ok(false);
+        }
+        let binlog = &self.backend().binlog;
+        let oldest = binlog.files().first().map_or(0, |f| f.number);
+        let before = of(binlog.state_at(oldest).map_err(|e| log_stopped(&e))?);
+        if before == now {
+            return Ok(true);
+        }
+        let reason = format!(
+            "binlog files may contain gtids from the domain ('{domain}') being deleted. Make sure to first purge those files"
+        );
+        Err(refused::cannot_delete_domain(&reason))
+    }
+
+    /// Files beyond binlog_expire_logs_seconds and max_binlog_total_size go, as far as replicas allow.
+    pub(crate) fn expire_logs(&self) {
+        if !self.log_bin() {
+            return;
+        }
+        let binlog = &self.backend().binlog;
+        let age = self.variables.u64(Var::BINLOG_EXPIRE_LOGS_SECONDS);
+        let size = self.variables.u64(Var::MAX_BINLOG_TOTAL_SIZE);
+        let mut target = None;
+        if age > 0 {
+            let now = u64::try_from(self.wall_us() / 1_000_000).unwrap_or(0);
+            target = binlog.first_file_at(now.saturating_sub(age));
+        }
+        if size > 0 {
+            target = target.max(binlog.first_file_within(size));
+        }
+        let oldest = binlog.files().first().map_or(0, |f| f.number);
+        let Some(target) = target.filter(|t| *t > oldest) else { return };
+        let needed = self.variables.u64(Var::SLAVE_CONNECTIONS_NEEDED_FOR_PURGE);
+        let segments = self.backend().engine.log().segments();
+        let start = segments.iter().find(|s| s.number == target).map(|s| s.start);
+        if start.is_some_and(|start| (self.replicas.passed(start) as u64) < needed) {
+            return;
+        }
+        // A file that a dump reads stays for now, with those behind it.
+        let _ = binlog.purge_to(target);
+    }
+
+    /// Looks for files that expire: when a new file was begun, and once a minute.
+    pub(crate) fn expire_logs_sometimes(&self) {
+        let now = self.now_us() / 60_000_000;
+        let newest = self.backend().engine.log().segment_from().0;
+        let seen = newest.wrapping_mul(31).wrapping_add(now);
+        if self.expiry_seen.swap(seen, Ordering::Relaxed) != seen {
+            self.expire_logs();
+        }
+    }
+
+    /// A line for an option that is accepted and not used.
+    pub(crate) fn note_unused_options(&self) {
+        if self.variables.u64(Var::SYNC_BINLOG) != 0 {
+            let text =
+                "'sync_binlog' is not used: innodb_flush_log_at_trx_commit says when the one log is synced";
+            self.log(Severity::Note, 0, text);
+        }
+    }
+}
