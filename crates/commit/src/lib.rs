@@ -168,10 +168,11 @@ impl Committer {
         Ok(appended.start)
     }
 
-    /// FLUSH BINARY LOGS DELETE_DOMAIN_ID: the state names these domains no more. Durable when it returns.
-    pub fn forget_domains(&self, domains: &[u32]) -> Result<(), LogFailed> {
+    /// Writes the state into the file that was begun, so that the files before may go; from now on it names the domains of `without`
+    /// no more. Durable when it returns.
+    pub fn write_state(&self, without: &[u32]) -> Result<(), LogFailed> {
         let mut order = self.order();
-        let kept = order.positions.state().into_iter().filter(|g| !domains.contains(&g.domain_id));
+        let kept = order.positions.state().into_iter().filter(|g| !without.contains(&g.domain_id));
         order.positions = GtidPositions::from_gtids(kept.collect::<Vec<_>>());
         let appended = self.append_state(&mut order, Lsn::NONE, false)?;
         drop(order);

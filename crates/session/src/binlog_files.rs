@@ -59,7 +59,7 @@ pub(crate) fn purge(
 }
 
 fn purge_to(session: &mut Session, server: &Server, target: u64) -> Result<(), ClientError> {
-    match server.backend().binlog.purge_to(target) {
+    match server.purge_files(target)? {
         Ok(_) => Ok(()),
         Err(PurgeError::UnknownFile) => Err(refused::unknown_target_log()),
         Err(PurgeError::InUse { file }) => {
@@ -122,14 +122,21 @@ pub(crate) fn flush(session: &mut Session, delete_domains: Option<&[u64]>) -> Re
         }
     }
     server.backend().binlog.rotate().map_err(|e| log_stopped(&e))?;
-    if !forgotten.is_empty() {
-        server.committer().forget_domains(&forgotten).map_err(|e| log_stopped(&e))?;
-    }
+    server.committer().write_state(&forgotten).map_err(|e| log_stopped(&e))?;
     server.expire_logs();
     Ok(())
 }
 
 impl Server {
+    /// Files before `target` go. The newest one must name the GTID state before it may be the only one.
+    fn purge_files(&self, target: u64) -> Result<Result<usize, PurgeError>, ClientError> {
+        let binlog = &self.backend().binlog;
+        if binlog.files().last().is_some_and(|f| f.number == target) {
+            self.committer().write_state(&[]).map_err(|e| log_stopped(&e))?;
+        }
+        Ok(binlog.purge_to(target))
+    }
+
     /// The binary log begins anew with this state: RESET MASTER, SET GLOBAL gtid_binlog_state.
     pub(crate) fn begin_binlog(&self, positions: GtidPositions) -> Result<(), ClientError> {
         let begins = self.committer().replace_positions(positions).map_err(|e| log_stopped(&e))?;
@@ -189,8 +196,8 @@ impl Server {
         if start.is_some_and(|start| (self.replicas.passed(start) as u64) < needed) {
             return;
         }
-        // A file that a dump reads stays for now, with those behind it.
-        let _ = binlog.purge_to(target);
+        // A file that a dump reads stays for now, with those behind it. A log that has stopped keeps all.
+        let _ = self.purge_files(target);
     }
 
     /// Looks for files that expire: when a new file was begun, and once a minute.

@@ -112,7 +112,8 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
             out.error(&denied::privilege_needed(Privileges::REPLICATION_SLAVE.name()));
         }
         Command::BinlogDump { position, flags, server_id, file } => {
-            return dump::run(session, &DumpCommand { position, flags, server_id, file: file.to_vec() });
+            dump::run(session, &DumpCommand { position, flags, server_id, file: file.to_vec() });
+            return true;
         }
         _ => out.error(&error::unknown_command()),
     }

@@ -161,15 +161,15 @@ pub(crate) struct DumpCommand {
     pub(crate) file: Vec<u8>,
 }
 
-/// Serves the dump; true ends the connection.
-pub(crate) fn run(session: &mut Session, command: &DumpCommand) -> bool {
+/// Serves the dump; the connection ends with it.
+pub(crate) fn run(session: &mut Session, command: &DumpCommand) {
     let now = session.now_us();
     session.entry.clear_query_kill();
     session.entry.begin(Doing::BinlogDump, b"", now);
     session.entry.set_deadline(0);
     session.new_query_id();
     session.entry.counters.count(Counter::ComAdminCommands);
-    let Some(transport) = session.transport.clone() else { return true };
+    let Some(transport) = session.transport.clone() else { return };
     let line = Connection { transport, entry: Arc::clone(&session.entry) };
     let ended = match serve(session, &line, command) {
         Ok(ended) => ended,
@@ -183,7 +183,6 @@ pub(crate) fn run(session: &mut Session, command: &DumpCommand) -> bool {
         let text = format!("The dump for the replica with server id {} ended: {e}", command.server_id);
         session.server().log(Severity::Warning, session.entry.id, &text);
     }
-    matches!(ended, Ended::Lost)
 }
 
 fn serve(session: &Session, line: &Connection, command: &DumpCommand) -> Result<Ended, ClientError> {
@@ -214,7 +213,7 @@ fn serve(session: &Session, line: &Connection, command: &DumpCommand) -> Result<
     let semi_sync = acks.as_ref().map(|_| (&*server.semi_sync, &*wanted));
     let dump = DumpThread { log: &log, line, control: &control, registered: &registered, semi_sync };
     let ended = dump.run(&request, begin, &mut *groups);
-    Ok(if acks.is_some() { Ended::Lost } else { ended })
+    Ok(ended)
 }
 
 /// Takes the dump off the list, whatever ends it.
