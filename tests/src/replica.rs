@@ -63,7 +63,8 @@ impl Replica {
                 "--skip-name-resolve",
                 "--force",
             ])
-            .args(["--user=root"])
+            .arg(format!("--tmpdir={}", at("tmp").display()))
+            .arg("--user=root")
             .output()
             .expect("mariadb-install-db runs");
         assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
