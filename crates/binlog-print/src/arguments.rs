@@ -112,13 +112,14 @@ const MORE: [(&str, Option<char>, bool); 4] = [
 
 /// The text of `--help`.
 pub const USAGE: &str = "\
-Usage: morse-binlog [options] log-files
+Usage: morse-binlog [options] log-files | data directories | segments
 
 Prints classic binlog files and the log of this server as text that a server can run. The options are mariadb-binlog's:
   --base64-output=auto|never|decode-rows   -v, -vv: rows as comments, with types   -s, --short-form   -H, --hexdump
   --start-datetime, --stop-datetime, --start-position, --stop-position (an offset or GTIDs), -o, --offset
   -d, --database, -T, --table, --do-domain-ids, --ignore-domain-ids, --do-server-ids, --ignore-server-ids, --rewrite-db
   -R, --read-from-remote-server with -h, -P, -S, -u, -p; -t, --to-last-log; --stop-never; --raw
+  --verify: reads files or a directory of segments and says what is wrong where; --convert: writes segments as classic files
   -r, --result-file, -D, --disable-log-bin, -l, --local-load, --set-charset, --skip-annotate-row-events, -B, --flashback";
 
 /// Reads the arguments behind the program's name.

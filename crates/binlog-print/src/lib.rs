@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+mod convert;
 mod flashback;
 mod float;
 mod hexdump;
@@ -25,6 +26,7 @@ mod selection;
 mod session;
 pub mod source;
 mod values;
+mod verify;
 
 pub use options::{Base64, Options, Position};
 pub use printer::{PrintError, Printer};

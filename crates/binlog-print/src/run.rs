@@ -2,12 +2,15 @@
 
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::rc::Rc;
 
+use binlog::BinlogFile;
 use event_format::{EventKind, Header, MAGIC};
 
 use crate::arguments::{Remote, Request, Task};
+use crate::source::segments::{self, SegmentError, SegmentLog};
 use crate::source::{self, FileSource, RemoteSource, Source};
-use crate::{Position, Printer};
+use crate::{Position, PrintError, Printer, convert, verify};
 
 /// Why nothing more was done; the text is for the user.
 #[derive(Debug)]
@@ -24,20 +27,79 @@ pub fn run(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Resul
     match request.task {
         Task::Help => Ok(writeln!(out, "{}", crate::arguments::USAGE)?),
         Task::Version => Ok(writeln!(out, "morse-binlog Ver {}", env!("CARGO_PKG_VERSION"))?),
-        Task::Verify | Task::Convert => Err(Failure("--verify and --convert: not built".into())),
+        Task::Verify => verify_all(&request, out),
+        Task::Convert => convert_all(&request, out),
         Task::Print => match (&request.remote, &request.result_file) {
             (Some(remote), _) if remote.raw => raw(&request, remote),
             (_, Some(path)) => {
                 let mut file = std::io::BufWriter::new(env::host::create(Path::new(path))?);
-                print(request, &mut file, warn)?;
+                print(&request, &mut file, warn)?;
                 Ok(file.flush()?)
             }
-            (_, None) => print(request, out, warn),
+            (_, None) => print(&request, out, warn),
         },
     }
 }
 
-/// Either place that events come from.
+fn verify_all(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut sound = true;
+    for file in &request.files {
+        sound &= match segments::named(Path::new(file)) {
+            Some((directory, only)) => verify::segments(&directory, only, out)?,
+            None => verify::file(Path::new(file), out)?,
+        };
+    }
+    if sound { Ok(()) } else { Err(Failure("ERROR: there is damage".into())) }
+}
+
+fn convert_all(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
+    let prefix = request.result_file.as_deref().unwrap_or("binlog");
+    for file in &request.files {
+        let Some((directory, only)) = segments::named(Path::new(file)) else {
+            return Err(Failure(format!("ERROR: '{file}' is no directory of segments and no segment")));
+        };
+        convert::convert(&directory, only, prefix, out)?;
+    }
+    Ok(())
+}
+
+/// One file, server or segment to print.
+enum Unit {
+    Named(String),
+    Segment(Rc<SegmentLog>, BinlogFile),
+}
+
+impl Unit {
+    fn name(&self) -> String {
+        match self {
+            Self::Named(name) => name.clone(),
+            Self::Segment(_, file) => segments::name(file.number),
+        }
+    }
+}
+
+/// What the request names, directories as their segments.
+fn units(request: &Request) -> Result<Vec<Unit>, Failure> {
+    let mut units = Vec::new();
+    for name in &request.files {
+        let place = if request.remote.is_some() { None } else { segments::named(Path::new(name)) };
+        let Some((directory, only)) = place else {
+            units.push(Unit::Named(name.clone()));
+            continue;
+        };
+        let log = SegmentLog::open(&directory).map_err(|e| Failure(format!("ERROR: {directory}: {e}")))?;
+        let log = Rc::new(log);
+        let files = log.files().into_iter().filter(|f| only.is_none_or(|only| f.number == only));
+        let before = units.len();
+        units.extend(files.map(|file| Unit::Segment(Rc::clone(&log), file)));
+        if units.len() == before {
+            return Err(Failure(format!("ERROR: Could not read '{name}': there is no such segment")));
+        }
+    }
+    Ok(units)
+}
+
+/// Either place that events are pulled from.
 enum AnySource<R> {
     File(FileSource<R>),
     Remote(Box<RemoteSource>),
@@ -52,23 +114,27 @@ impl<R: Read + Seek> Source for AnySource<R> {
     }
 }
 
-/// Opens the `i`th file of the request; a start is one of the first.
-fn open(request: &Request, i: usize) -> Result<AnySource<impl Read + Seek + use<>>, Failure> {
-    let file = &request.files[i];
-    let start = request.start.as_ref().filter(|_| i == 0);
+fn open(
+    request: &Request,
+    file: &str,
+    start: Option<&Position>,
+) -> Result<AnySource<impl Read + Seek + use<>>, Failure> {
     let failed = |e| Failure(format!("ERROR: Could not read '{file}': {e}"));
     if let Some(remote) = &request.remote {
         let source = RemoteSource::open(remote, file, start).map_err(failed)?;
         return Ok(AnySource::Remote(Box::new(source)));
     }
-    let offset = match start {
-        Some(Position::Offset(offset)) => Some(*offset),
-        _ => None,
-    };
-    source::open(Path::new(file), offset).map(AnySource::File).map_err(failed)
+    source::open(Path::new(file), offset(start)).map(AnySource::File).map_err(failed)
 }
 
-fn print(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<(), Failure> {
+fn offset(start: Option<&Position>) -> Option<u64> {
+    match start {
+        Some(Position::Offset(offset)) => Some(*offset),
+        _ => None,
+    }
+}
+
+fn print(request: &Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<(), Failure> {
     if let Some((stop, start)) = request.selection.contradiction()
         && request.gtid_strict_mode
     {
@@ -79,15 +145,18 @@ fn print(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<
     }
     let mut printer = Printer::new(request.options.clone(), request.selection.clone());
     printer.prologue(out)?;
-    let mut order: Vec<usize> = (0..request.files.len()).collect();
+    let units = units(request)?;
+    let mut order: Vec<usize> = (0..units.len()).collect();
     if request.options.flashback {
         order.reverse();
     }
     for i in order {
-        printer.begin_file(out, i + 1 == request.files.len())?;
-        let goes_on = one(&request, i, &mut printer, out)?;
-        let file = &request.files[i];
-        printer.end_file(out).map_err(|e| Failure(format!("ERROR: {file}: {e}")))?;
+        printer.begin_file(out, i + 1 == units.len())?;
+        // A start is one of the first.
+        let start = request.start.as_ref().filter(|_| i == 0);
+        let goes_on = one(request, &units[i], start, &mut printer, out)?;
+        let ended = printer.end_file(out);
+        ended.map_err(|e| Failure(format!("ERROR: {}: {e}", units[i].name())))?;
         if !goes_on && !request.options.flashback {
             break;
         }
@@ -104,10 +173,28 @@ fn print(request: Request, out: &mut dyn Write, warn: &mut dyn Write) -> Result<
     }
 }
 
-/// Prints one file; false: what follows is not selected.
-fn one(request: &Request, i: usize, printer: &mut Printer, out: &mut dyn Write) -> Result<bool, Failure> {
-    let failed = |e: String| Failure(format!("ERROR: {}: {e}", request.files[i]));
-    let mut source = open(request, i)?;
+/// Prints one of the units; false: what follows is not selected.
+fn one(
+    request: &Request,
+    unit: &Unit,
+    start: Option<&Position>,
+    printer: &mut Printer,
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
+    let failed = |e: String| Failure(format!("ERROR: {}: {e}", unit.name()));
+    let file = match unit {
+        Unit::Named(file) => file,
+        Unit::Segment(log, file) => {
+            let read = log.each(*file, offset(start).unwrap_or(0), &mut |at, bytes| {
+                printer.event(at, bytes, out).map_err(|e: PrintError| format!("at {at}: {e}"))
+            });
+            return read.map_err(|e| match e {
+                SegmentError::Read(error) => failed(error.to_string()),
+                SegmentError::Taker(text) => failed(text),
+            });
+        }
+    };
+    let mut source = open(request, file, start)?;
     let live = request.remote.as_ref().is_some_and(|remote| remote.stop_never);
     let mut event = Vec::new();
     while let Some(at) = source.next(&mut event).map_err(|e| failed(e.to_string()))? {
@@ -121,7 +208,6 @@ fn one(request: &Request, i: usize, printer: &mut Printer, out: &mut dyn Write) 
     }
     Ok(true)
 }
-
 /// Writes the server's files as they are: each under its own name behind the prefix.
 fn raw(request: &Request, remote: &Remote) -> Result<(), Failure> {
     let prefix = request.result_file.clone().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod file;
 mod remote;
+pub mod segments;
 
 use std::fmt;
 use std::io::{self, Write as _};

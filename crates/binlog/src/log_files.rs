@@ -404,6 +404,16 @@ impl StoppedBinlog {
         self.shared.source.segments().into_iter().map(file).collect()
     }
 
+    /// The state at the beginning of a file, as the first state record from there on says; empty when no group comes.
+    pub fn state_at(&self, file: u64) -> Result<Vec<Gtid>, ReadError> {
+        let segments = self.shared.source.segments();
+        let gone = || ReadError::Gone { what: format!("file {file}") };
+        let segment = segments.iter().find(|s| s.number == file).ok_or_else(gone)?;
+        let mut frames = Frames::new(Arc::clone(&self.shared.source));
+        let found = next_state(&mut frames, Beginning::Of(segment), Lsn::MAX)?;
+        Ok(found.map_or_else(Vec::new, |(_, state)| state.gtids))
+    }
+
     /// `next` never waits; it answers `Nothing` at the end.
     pub fn reader(&self, start: Start) -> Result<GroupReader, ReadError> {
         GroupReader::open(&self.shared, Lsn::NONE, start)
