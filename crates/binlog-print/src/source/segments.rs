@@ -42,6 +42,9 @@ impl<E> From<ReadError> for SegmentError<E> {
     }
 }
 
+/// Takes an event with its place; answers whether more is wanted.
+pub type Take<'t, E> = dyn FnMut(u64, &[u8]) -> Result<bool, E> + 't;
+
 /// The name under which a segment is known.
 pub fn name(number: u64) -> String {
     format!("{number:06}.seg")
@@ -79,7 +82,7 @@ impl SegmentLog {
         &self,
         file: BinlogFile,
         start: u64,
-        take: &mut dyn FnMut(u64, &[u8]) -> Result<bool, E>,
+        take: &mut Take<'_, E>,
     ) -> Result<bool, SegmentError<E>> {
         let mut reader = self.log.reader(Start::At(Position { segment: file.number, offset: start }))?;
         let mut stream = Stream { file, server_id: 0, take, answer: Ok(true) };
@@ -129,7 +132,7 @@ fn next_of(reader: &mut GroupReader, segment: u64) -> Result<Option<Next>, ReadE
 struct Stream<'t, E> {
     file: BinlogFile,
     server_id: u32,
-    take: &'t mut dyn FnMut(u64, &[u8]) -> Result<bool, E>,
+    take: &'t mut Take<'t, E>,
     answer: Result<bool, E>,
 }
 
