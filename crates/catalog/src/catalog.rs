@@ -86,6 +86,7 @@ impl Catalog {
                 Entry::View(def) => Edit::PutView(Arc::from(def)).apply(self, &mut next),
             }
         }
+        next.relate();
         self.snapshot.store(Arc::new(next));
         Ok(())
     }
@@ -288,6 +289,7 @@ impl CatalogChange {
             for edit in self.edits.drain(..) {
                 edit.apply(&self.catalog, &mut next);
             }
+            next.relate();
             self.catalog.snapshot.store(Arc::new(next));
         }
         for (space, table) in self.dropped.drain(..) {

@@ -6,7 +6,7 @@ use charset::Collation;
 use row_format::{ColumnType, IntSize};
 use types::{Context, Value};
 
-use crate::definition::{ColumnDef, DefaultValue, PRIMARY, ReferenceAction, TableDef};
+use crate::definition::{ColumnDef, DefaultValue, ForeignKeyDef, PRIMARY, ReferenceAction, TableDef};
 
 /// `name` in backticks.
 pub fn quote_name(name: &str) -> String {
@@ -258,28 +258,34 @@ impl TableDef {
         out
     }
 
+    /// A foreign key as SHOW CREATE TABLE shows it.
+    pub fn foreign_key_text(&self, key: &ForeignKeyDef) -> String {
+        let own: Vec<String> = key.columns.iter().map(|c| quote_name(&self.columns[*c].name)).collect();
+        let theirs: Vec<String> = key.parent_columns.iter().map(|c| quote_name(c)).collect();
+        let schema = if key.parent_schema == self.schema {
+            String::new()
+        } else {
+            format!("{}.", quote_name(&key.parent_schema))
+        };
+        let mut out = format!(
+            "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {schema}{} ({})",
+            quote_name(&key.name),
+            own.join(", "),
+            quote_name(&key.parent_table),
+            theirs.join(", "),
+        );
+        for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+            if action != ReferenceAction::Restrict {
+                let _infallible = write!(out, " ON {event} {}", action.text());
+            }
+        }
+        out
+    }
+
     fn write_constraints(&self, out: &mut String) {
         for key in &self.foreign_keys {
-            let own: Vec<String> = key.columns.iter().map(|c| quote_name(&self.columns[*c].name)).collect();
-            let theirs: Vec<String> = key.parent_columns.iter().map(|c| quote_name(c)).collect();
-            let schema = if key.parent_schema == self.schema {
-                String::new()
-            } else {
-                format!("{}.", quote_name(&key.parent_schema))
-            };
-            let _infallible = write!(
-                out,
-                ",\n  CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {schema}{} ({})",
-                quote_name(&key.name),
-                own.join(", "),
-                quote_name(&key.parent_table),
-                theirs.join(", "),
-            );
-            for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
-                if action != ReferenceAction::Restrict {
-                    let _infallible = write!(out, " ON {event} {}", action.text());
-                }
-            }
+            out.push_str(",\n  ");
+            out.push_str(&self.foreign_key_text(key));
         }
         for check in &self.checks {
             let _infallible =

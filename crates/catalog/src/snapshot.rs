@@ -66,10 +66,46 @@ pub struct Database {
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub version: u64,
+    /// Grows when tables with foreign keys change: plans that change rows know all keys around them.
+    pub relations_version: u64,
+    /// Children by parent: schema and name of each.
+    pub(crate) children: Arc<Children>,
     pub databases: BTreeMap<String, Arc<Database>>,
 }
 
+/// Tables with foreign keys, by the table that they refer to.
+pub(crate) type Children = BTreeMap<(String, String), Vec<(String, String)>>;
+
 impl Snapshot {
+    /// Finds the foreign keys again, after a change.
+    pub(crate) fn relate(&mut self) {
+        let mut children = Children::new();
+        for table in self.databases.values().flat_map(|d| d.tables.values()) {
+            for key in &table.def.foreign_keys {
+                let parent = (key.parent_schema.clone(), key.parent_table.clone());
+                let own = (table.def.schema.clone(), table.def.name.clone());
+                let list = children.entry(parent).or_default();
+                if !list.contains(&own) {
+                    list.push(own);
+                }
+            }
+        }
+        if !children.is_empty() || !self.children.is_empty() {
+            self.relations_version += 1;
+        }
+        self.children = Arc::new(children);
+    }
+
+    pub fn has_foreign_keys(&self) -> bool {
+        !self.children.is_empty()
+    }
+
+    /// Tables whose foreign keys refer to this one.
+    pub fn children(&self, schema: &str, name: &str) -> Vec<Arc<TableHandle>> {
+        let known = self.children.get(&(schema.to_owned(), name.to_owned()));
+        known.into_iter().flatten().filter_map(|(s, n)| self.table(s, n).cloned()).collect()
+    }
+
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
         self.databases.get(name)
     }

@@ -238,6 +238,20 @@ fn values(error: &SqlError) -> Option<ClientError> {
         ValueOutOfRange { kind, expression } => {
             e(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
         }
+        RowGone => s(1032, b"HY000", "Can't find record"),
+        ForeignKeyChild(text) => e(
+            1452,
+            b"23000",
+            format!("Cannot add or update a child row: a foreign key constraint fails ({text})"),
+        ),
+        ForeignKeyParent(text) if text.is_empty() => {
+            s(1451, b"23000", "Cannot delete or update a parent row: a foreign key constraint fails")
+        }
+        ForeignKeyParent(text) => e(
+            1451,
+            b"23000",
+            format!("Cannot delete or update a parent row: a foreign key constraint fails ({text})"),
+        ),
         ViewCheckFailed(view) => e(1369, b"44000", format!("CHECK OPTION failed {view}")),
         ConstraintFailed { constraint, table } => {
             e(4025, b"23000", format!("CONSTRAINT `{constraint}` failed for {table}"))

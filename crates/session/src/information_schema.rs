@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use accounts::{Privileges, Rights};
 use catalog::{
-    ColumnDef, DefaultLiteral, DefaultValue, IndexDef, TableDef, TableHandle, ViewAlgorithm, ViewCheck,
-    ViewDef,
+    ColumnDef, DefaultLiteral, DefaultValue, ForeignKeyDef, IndexDef, Snapshot, TableDef, TableHandle,
+    ViewAlgorithm, ViewCheck, ViewDef,
 };
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
 use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
 use sql_plan::plan::VirtualTable;
+use sql_plan::relations;
 use types::{Context, Value};
 
 use crate::privilege_tables;
@@ -133,6 +134,19 @@ const TABLE_CONSTRAINTS: Columns = &[
     ("TABLE_NAME", Text(64)),
     ("CONSTRAINT_TYPE", Text(64)),
 ];
+const REFERENTIAL_CONSTRAINTS: Columns = &[
+    ("CONSTRAINT_CATALOG", Text(512)),
+    ("CONSTRAINT_SCHEMA", Text(64)),
+    ("CONSTRAINT_NAME", Text(64)),
+    ("UNIQUE_CONSTRAINT_CATALOG", Text(512)),
+    ("UNIQUE_CONSTRAINT_SCHEMA", Text(64)),
+    ("UNIQUE_CONSTRAINT_NAME", Text(64)),
+    ("MATCH_OPTION", Text(64)),
+    ("UPDATE_RULE", Text(64)),
+    ("DELETE_RULE", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("REFERENCED_TABLE_NAME", Text(64)),
+];
 const CHECK_CONSTRAINTS: Columns = &[
     ("CONSTRAINT_CATALOG", Text(512)),
     ("CONSTRAINT_SCHEMA", Text(64)),
@@ -185,6 +199,7 @@ const ALL: &[(&str, Columns)] = &[
     ("COLUMNS", COLUMNS),
     ("ENGINES", ENGINES),
     ("KEY_COLUMN_USAGE", KEY_COLUMN_USAGE),
+    ("REFERENTIAL_CONSTRAINTS", REFERENTIAL_CONSTRAINTS),
     ("SCHEMATA", SCHEMATA),
     ("STATISTICS", STATISTICS),
     ("TABLES", TABLES),
@@ -296,7 +311,16 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
         "STATISTICS" => each_table(server, statistics_rows),
         "KEY_COLUMN_USAGE" => each_table(server, |t, out| {
             unique(&t.def).for_each(|i| out.extend((0..i.parts.len()).map(|at| usage_row(&t.def, i, at))));
+            for key in &t.def.foreign_keys {
+                out.extend((0..key.columns.len()).map(|at| foreign_usage_row(&t.def, key, at)));
+            }
         }),
+        "REFERENTIAL_CONSTRAINTS" => {
+            let snapshot = server.catalog();
+            each_table(server, |t, out| {
+                out.extend(t.def.foreign_keys.iter().map(|key| referential_row(&t.def, key, &snapshot)));
+            })
+        }
         "CHECK_CONSTRAINTS" => each_table(server, |t, out| {
             out.extend(checks(&t.def).map(|(level, name, text)| {
                 let schema = s(&t.def.schema);
@@ -460,6 +484,46 @@ fn usage_row(def: &TableDef, index: &IndexDef, at: usize) -> Vec<Value> {
     ];
     row.resize(KEY_COLUMN_USAGE.len(), Value::Null);
     row
+}
+
+fn foreign_usage_row(def: &TableDef, key: &ForeignKeyDef, at: usize) -> Vec<Value> {
+    let place = number(at as u64 + 1);
+    vec![
+        s("def"),
+        s(&def.schema),
+        s(&key.name),
+        s("def"),
+        s(&def.schema),
+        s(&def.name),
+        s(&def.columns[key.columns[at]].name),
+        place.clone(),
+        place,
+        s(&key.parent_schema),
+        s(&key.parent_table),
+        s(&key.parent_columns[at]),
+    ]
+}
+
+fn referential_row(def: &TableDef, key: &ForeignKeyDef, snapshot: &Snapshot) -> Vec<Value> {
+    let parent = snapshot.table(&key.parent_schema, &key.parent_table);
+    let unique = parent.and_then(|p| {
+        let columns = relations::positions(&p.def, &key.parent_columns)?;
+        let index = relations::index_for(&p.def, &columns)?;
+        Some(s(&p.def.indexes[index].name))
+    });
+    vec![
+        s("def"),
+        s(&def.schema),
+        s(&key.name),
+        s("def"),
+        s(&key.parent_schema),
+        unique.unwrap_or(Value::Null),
+        s("NONE"),
+        s(key.on_update.text()),
+        s(key.on_delete.text()),
+        s(&def.name),
+        s(&key.parent_table),
+    ]
 }
 
 fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {

@@ -143,7 +143,8 @@ pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &MdlHandle, timeout: Dur
     if catalog.version() != plan.catalog_version {
         let now = catalog.snapshot();
         let current = plan.tables.iter().all(|t| now.is_current(t))
-            && plan.views.iter().all(|v| now.is_current_view(v));
+            && plan.views.iter().all(|v| now.is_current_view(v))
+            && (!plan.writes() || plan.relations_version == now.relations_version);
         if !current {
             return Err(SqlError::StalePlan);
         }

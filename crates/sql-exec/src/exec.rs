@@ -8,6 +8,7 @@ use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
 use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
 use sql_plan::plan::Plan;
+use sql_plan::relations::TableRelations;
 use storage::row::{ReadMode, RowError, Strength, WaitMode};
 use storage::trx::Isolation;
 use types::{Context, Value};
@@ -40,6 +41,9 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) returned: Vec<Vec<Value>>,
     /// LIMIT ROWS EXAMINED: how many rows may still be looked at.
     pub(crate) examine: Option<u64>,
+    pub(crate) relations: Arc<[TableRelations]>,
+    /// Cascades around the row that is changed now.
+    pub(crate) cascades: usize,
     /// The row an INSERT is about to write, for VALUES(col).
     pub(crate) insert_row: Vec<Value>,
     /// Plain reads lock shared: those of SERIALIZABLE transactions, and those that a change of rows depends on.
@@ -67,7 +71,14 @@ impl<'c, 'p> Exec<'c, 'p> {
         let shared_reads = cx.settings.locking_reads
             || plan.writes() && cx.trx.options().isolation >= Isolation::RepeatableRead;
         let subqueries = usize::from(plan.subqueries);
-        Self { shared_reads, params, subqueries: vec![None; subqueries], ..Self::of_definitions(cx) }
+        let relations = plan.relations.clone();
+        Self {
+            shared_reads,
+            params,
+            relations,
+            subqueries: vec![None; subqueries],
+            ..Self::of_definitions(cx)
+        }
     }
 
     /// An execution without a plan: expressions of definitions for rows that DDL writes.
@@ -82,6 +93,8 @@ impl<'c, 'p> Exec<'c, 'p> {
             working: HashMap::new(),
             returned: Vec::new(),
             examine: None,
+            relations: Arc::new([]),
+            cascades: 0,
             insert_row: Vec::new(),
             rows_until_check: INTERRUPT_EVERY,
         }

@@ -308,8 +308,19 @@ impl Exec<'_, '_> {
             OnDuplicate::Error | OnDuplicate::Ignore => Strength::Shared,
         };
         loop {
+            let before = self.cx.trx.savepoint();
             let index = match self.cx.trx.insert_or_lock(&table.table, body, strength) {
                 Ok(()) => {
+                    if self.has_relations(table) {
+                        match self.row_written(table, None, body) {
+                            Err(e @ SqlError::ForeignKeyChild(_)) if plan.ignore => {
+                                self.undo_row(before, table)?;
+                                self.cx.warnings.warn(e);
+                                return Ok(false);
+                            }
+                            other => other?,
+                        }
+                    }
                     progress.affected += 1;
                     return Ok(true);
                 }
@@ -326,10 +337,7 @@ impl Exec<'_, '_> {
                 }
                 OnDuplicate::Replace => {
                     if let Some(found) = self.row_in_the_way(table, index, body)? {
-                        self.cx
-                            .trx
-                            .delete(&table.table, &found)
-                            .map_err(|e| self.row_error(e, table, None))?;
+                        self.remove_row(table, &found)?;
                         progress.affected += 1;
                         progress.duplicates += 1;
                     }

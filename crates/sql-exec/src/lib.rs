@@ -18,6 +18,7 @@ pub mod ddl;
 mod errors;
 mod exec;
 mod explain;
+mod foreign;
 mod group;
 mod insert;
 mod join;

@@ -35,6 +35,7 @@ impl Exec<'_, '_> {
         if let Some(access) = point_access(&plan.select)
             && plan.targets.len() == 1
             && is_plain(plan)
+            && !self.has_relations(&plan.targets[0].table)
         {
             (matched, changed) = match self.update_point(plan, access)? {
                 Some(counts) => counts,
@@ -226,7 +227,16 @@ impl Exec<'_, '_> {
             }
             self.check_view(&target.rules, &values)?;
         }
-        self.change_row(&target.table, found, changes)
+        if !self.has_relations(&target.table) {
+            return self.change_row(&target.table, found, changes);
+        }
+        let before = self.cx.trx.savepoint();
+        let outcome = self.change_row(&target.table, found, changes);
+        if matches!(outcome, Err(SqlError::ForeignKeyChild(_) | SqlError::ForeignKeyParent(_))) {
+            // UPDATE IGNORE goes on without this row.
+            self.undo_row(before, &target.table)?;
+        }
+        outcome
     }
 
     /// All values of the row in a slot.
@@ -280,9 +290,17 @@ impl Exec<'_, '_> {
             self.cx
                 .trx
                 .update(&table.table, found, &body)
-                .map(|()| true)
-                .map_err(|e| self.row_error(e, table, Some(&body)))
+                .map_err(|e| self.row_error(e, table, Some(&body)))?;
+            Ok(true)
         })();
+        let outcome = match outcome {
+            Ok(true) if self.has_relations(table) => {
+                // A cascade needs the buffer for its own rows.
+                let written = body.clone();
+                self.row_written(table, Some(&found.body), &written).map(|()| true)
+            }
+            other => other,
+        };
         self.cx.workspace.body = body;
         outcome
     }
@@ -343,6 +361,7 @@ impl Exec<'_, '_> {
             && plan.returning.is_none()
             && plan.select.steps[0].on.is_none()
             && plan.select.gate.is_none()
+            && !self.has_relations(&plan.targets[0].1)
         {
             match self.delete_point(plan, key)? {
                 Some(affected) => affected,
@@ -383,7 +402,15 @@ impl Exec<'_, '_> {
         }
         self.rows(&plan.select, &mut |exec| {
             exec.keep_returning(plan.returning.as_ref())?;
-            exec.delete_row(table, *slot)?;
+            let before = exec.cx.trx.savepoint();
+            match exec.delete_row(table, *slot) {
+                Err(e @ SqlError::ForeignKeyParent(_)) if plan.ignore => {
+                    exec.undo_row(before, table)?;
+                    exec.cx.warnings.warn(e);
+                    return Ok(Flow::Continue);
+                }
+                other => other?,
+            }
             affected += 1;
             Ok(if affected >= limit.count { Flow::Stop } else { Flow::Continue })
         })?;
@@ -391,11 +418,10 @@ impl Exec<'_, '_> {
     }
 
     fn delete_row(&mut self, table: &Arc<TableHandle>, slot: Slot) -> SqlResult<()> {
-        let buf = &self.cx.workspace.slots[usize::from(slot)].buf;
-        match self.cx.trx.delete(&table.table, buf) {
-            Ok(()) => Ok(()),
-            Err(e) => Err(self.row_error(e, table, None)),
-        }
+        let row = std::mem::take(&mut self.cx.workspace.slots[usize::from(slot)].buf);
+        let outcome = self.remove_row(table, &row);
+        self.cx.workspace.slots[usize::from(slot)].buf = row;
+        outcome
     }
 
     fn delete_buffered(&mut self, plan: &DeletePlan) -> SqlResult<u64> {
@@ -411,11 +437,24 @@ impl Exec<'_, '_> {
             }
             Ok(Flow::Continue)
         })?;
+        let mut affected = 0;
         for (i, buf) in &found {
             let table = &plan.targets[*i].1;
-            self.cx.trx.delete(&table.table, buf).map_err(|e| self.row_error(e, table, None))?;
+            let before = self.cx.trx.savepoint();
+            match self.remove_row(table, buf) {
+                Err(e @ SqlError::ForeignKeyParent(_)) if plan.ignore => {
+                    self.undo_row(before, table)?;
+                    self.cx.warnings.warn(e);
+                }
+                // A cascade of this statement has taken it along.
+                Err(SqlError::RowGone) if self.has_relations(table) => {}
+                other => {
+                    other?;
+                    affected += 1;
+                }
+            }
         }
-        Ok(found.len() as u64)
+        Ok(affected)
     }
 }
 
@@ -423,7 +462,11 @@ impl Exec<'_, '_> {
 fn can_be_ignored(error: &SqlError) -> bool {
     matches!(
         error,
-        SqlError::DuplicateEntry { .. } | SqlError::ConstraintFailed { .. } | SqlError::ViewCheckFailed(_)
+        SqlError::DuplicateEntry { .. }
+            | SqlError::ConstraintFailed { .. }
+            | SqlError::ViewCheckFailed(_)
+            | SqlError::ForeignKeyChild(_)
+            | SqlError::ForeignKeyParent(_)
     )
 }
 

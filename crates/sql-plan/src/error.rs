@@ -200,6 +200,12 @@ pub enum SqlError {
         expression: String,
     },
     AutoIncrementExhausted,
+    /// A row that was found is not there any more.
+    RowGone,
+    /// No parent; the child's constraint as text.
+    ForeignKeyChild(String),
+    /// There are children; the child's constraint as text.
+    ForeignKeyParent(String),
     /// WITH CHECK OPTION; the view as `schema`.`name`.
     ViewCheckFailed(String),
     /// A CHECK constraint is false; the table as `schema`.`name`.

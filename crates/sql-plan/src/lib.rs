@@ -41,6 +41,7 @@ pub mod program;
 mod query;
 mod range;
 mod recursive;
+pub mod relations;
 mod rollup;
 mod scope;
 pub mod typing;

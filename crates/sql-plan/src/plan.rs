@@ -18,6 +18,7 @@ use types::Value;
 
 use crate::expr::{ColumnRef, CompareAs, Expr, Slot, Typed};
 use crate::meta::ColumnMeta;
+use crate::relations::TableRelations;
 
 /// A statement that reads or changes rows.
 #[derive(Debug)]
@@ -32,6 +33,9 @@ pub struct Plan {
     pub tables: Vec<Arc<TableHandle>>,
     /// Every view that is named, directly or by another view.
     pub views: Vec<Arc<ViewDef>>,
+    /// Foreign keys around the tables that are changed.
+    pub relations: Arc<[TableRelations]>,
+    pub relations_version: u64,
     /// Catalog version the plan was made for.
     pub catalog_version: u64,
 }

@@ -132,7 +132,21 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn finish(self, kind: PlanKind, params: u32) -> Plan {
+    fn finish(mut self, kind: PlanKind, params: u32) -> Plan {
+        let changed: Vec<Arc<TableHandle>> = match &kind {
+            PlanKind::Insert(insert) => vec![insert.table.clone()],
+            PlanKind::Update(update) => update.targets.iter().map(|t| t.table.clone()).collect(),
+            PlanKind::Delete(delete) => delete.targets.iter().map(|(_, t)| t.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let relations = crate::relations::of(&self.cx.catalog, &changed);
+        let parents = relations.iter().flat_map(|r| &r.parents).filter_map(|p| Some(&p.parent.as_ref()?.0));
+        let children = relations.iter().flat_map(|r| &r.children).map(|c| &c.child);
+        for table in parents.chain(children) {
+            if !self.tables.iter().any(|t| Arc::ptr_eq(t, table)) {
+                self.tables.push(table.clone());
+            }
+        }
         Plan {
             kind,
             slots: self.next_slot,
@@ -140,6 +154,8 @@ impl<'a> Planner<'a> {
             params: params as u16,
             tables: self.tables,
             views: self.views,
+            relations: relations.into(),
+            relations_version: self.cx.catalog.relations_version,
             catalog_version: self.cx.catalog.version,
         }
     }

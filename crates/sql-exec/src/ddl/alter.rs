@@ -15,6 +15,7 @@ use sql_syntax::ast::{self, AlterAction as A};
 use super::columns::{self, NewColumn};
 use super::copy::{self, ColumnSource};
 use super::create::{self, NewIndex};
+use super::foreign::{self, NewForeignKey};
 use super::rules::{self, PendingRules};
 use super::{DdlContext, check_name, storage_error};
 use crate::outcome::Outcome;
@@ -26,6 +27,7 @@ struct Altered<'a> {
     sources: Vec<ColumnSource>,
     indexes: Vec<NewIndex>,
     rules: PendingRules<'a>,
+    foreign: Vec<NewForeignKey>,
     rename: Option<(String, String)>,
     start: Option<u64>,
     /// Rows must be copied.
@@ -41,6 +43,7 @@ impl Altered<'_> {
             indexes: old.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| named(old, i)).collect(),
             def: old.clone(),
             rules: PendingRules::default(),
+            foreign: Vec::new(),
             rename: None,
             start: None,
             rebuild: false,
@@ -238,7 +241,22 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
                 None => Err(SqlError::UnknownKey { key: name.into_owned(), table: new.def.name.clone() }),
             }
         }
-        A::AddForeignKey(_) | A::DropForeignKey { .. } => Err(SqlError::not_supported("foreign keys")),
+        A::AddForeignKey(key) => {
+            new.foreign.push(foreign::of_clause(key, &new.def.schema, cx)?);
+            // Rows that are there already must have their parents.
+            new.rebuild |= cx.settings.foreign_keys;
+            new.counts_rows |= cx.settings.foreign_keys;
+            Ok(())
+        }
+        A::DropForeignKey { if_exists, name } => {
+            let name = name.text();
+            let known = new.def.foreign_keys.len();
+            new.def.foreign_keys.retain(|k| !same_name(&k.name, &name));
+            if new.def.foreign_keys.len() == known {
+                return missing("FOREIGN KEY", &name, *if_exists, cx);
+            }
+            Ok(())
+        }
         A::AddCheck(check) => {
             new.rules.check(check);
             // Rows that are there already must meet it.
@@ -265,6 +283,10 @@ fn drop_constraint(
 ) -> SqlResult<()> {
     if let Some(at) = rules::find_check(&new.def, name) {
         new.def.checks.remove(at);
+        return Ok(());
+    }
+    if let Some(at) = new.def.foreign_keys.iter().position(|k| same_name(&k.name, name)) {
+        new.def.foreign_keys.remove(at);
         return Ok(());
     }
     if new.indexes.iter().any(|i| i.unique && matches(i, Some(name))) {
@@ -339,6 +361,9 @@ fn add_column<'a>(
         _ => ColumnSource::Value(columns::value_for_existing(&made.def, cx)),
     };
     new.rules.of_column(&made.def.name, made.rules);
+    if let Some(references) = made.references {
+        new.foreign.push(foreign::of_column(references, &made.def.name, &new.def.schema, cx)?);
+    }
     new.sources.insert(at, source);
     new.def.columns.insert(at, made.def);
     new.rebuild = true;
@@ -487,16 +512,29 @@ fn finish(
     ignore: bool,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<Outcome> {
-    let indexes = std::mem::take(&mut new.indexes);
+    let mut indexes = std::mem::take(&mut new.indexes);
+    foreign::add_indexes(&new.foreign, &mut indexes);
     let previous = new.def.indexes.clone();
     create::finish(&mut new.def, indexes)?;
     std::mem::take(&mut new.rules).finish(&mut new.def)?;
+    let sources = new.sources.clone();
+    let moved = |old: usize| sources.iter().position(|s| matches!(s, ColumnSource::Old(c) if *c == old));
+    foreign::keep(&old.def, &mut new.def, &moved)?;
+    let snapshot = cx.catalog.snapshot();
+    foreign::check_indexes(&old.def, &new.def, &snapshot)?;
+    let kept_keys = new.def.foreign_keys.len();
+    foreign::finish(std::mem::take(&mut new.foreign), &mut new.def, cx)?;
+    let parents = if cx.settings.foreign_keys {
+        foreign::parents_of(&new.def, kept_keys, &snapshot)
+    } else {
+        Vec::new()
+    };
     new.counts_rows |= old.def.has_primary_key() && !new.def.has_primary_key();
     let mut change = cx.catalog.change();
     let mut copied = 0;
     if new.rebuild {
         copy::make_trees(&mut change, &mut new.def)?;
-        copied = copy::copy_rows(cx, &mut change, &old, &new.def, &new.sources, ignore)?;
+        copied = copy::copy_rows(cx, &mut change, &old, &new.def, &new.sources, &parents, ignore)?;
         change.drop_space(old.def.space, old.def.id);
     } else {
         keep_trees(&mut new.def, &previous);
@@ -512,6 +550,9 @@ fn finish(
             return Err(SqlError::TableExists(name));
         }
         change.remove_table(&old.def.schema, &old.def.name).map_err(|e| storage_error(e, &old.def.name))?;
+        let from = (old.def.schema.as_str(), old.def.name.as_str());
+        foreign::point_at(&mut new.def, from, (&schema, &name));
+        foreign::follow_rename(from, (&schema, &name), &mut change, cx)?;
         (new.def.schema, new.def.name) = (schema, name);
     }
     change.put_table(new.def).map_err(|e| storage_error(e, ""))?;

@@ -7,6 +7,7 @@ use catalog::{CatalogChange, TableDef, TableHandle};
 use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::plan::{InsertPlan, InsertSource, OnDuplicate, Plan, PlanKind};
+use sql_plan::relations::ParentKey;
 use sql_syntax::ast;
 use storage::row::{
     BulkLoad, Direction, KeyRange, LoadError, ReadMode, RowBuf, RowError, Strength, WaitMode,
@@ -75,6 +76,7 @@ pub(super) fn copy_rows(
     old: &Arc<TableHandle>,
     def: &TableDef,
     sources: &[ColumnSource],
+    parents: &[ParentKey],
     ignore: bool,
 ) -> SqlResult<u64> {
     let new = open_new(cx, def);
@@ -103,6 +105,9 @@ pub(super) fn copy_rows(
         let defaults = |i: usize| matches!(sources.get(i), Some(ColumnSource::Default));
         complete_row(cx, change, &new, &mut values, strict, &defaults)?;
         row::body_of(&new.table.spec().layout, &values, &mut body)?;
+        if !parents.is_empty() {
+            check_parents(cx, change, &new, parents, &body)?;
+        }
         load.push(change.trx(), &body).map_err(|e| load_error(e, &new, cx.values))?;
         copied += 1;
         if copied % 1024 == 0 && cx.session.interrupted() {
@@ -160,6 +165,26 @@ fn fill_auto(
     let mode = StoreMode { strict: true, row: 1 };
     values[column] = store::convert(new, column, Value::UInt(id), mode, cx.values, cx.warnings)?;
     Ok(())
+}
+
+/// New foreign keys hold for the rows that are there.
+fn check_parents(
+    cx: &mut DdlContext<'_>,
+    change: &mut CatalogChange,
+    table: &Arc<TableHandle>,
+    parents: &[ParentKey],
+    body: &[u8],
+) -> SqlResult<()> {
+    let mut exec_cx = ExecContext {
+        trx: change.trx(),
+        values: cx.values,
+        warnings: cx.warnings,
+        session: cx.session,
+        settings: cx.settings,
+        workspace: cx.workspace,
+    };
+    let mut exec = Exec::of_definitions(&mut exec_cx);
+    parents.iter().try_for_each(|parent| exec.check_parent(table, parent, None, body))
 }
 
 /// What the definition computes and checks of a row.

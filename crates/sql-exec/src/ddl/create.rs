@@ -9,6 +9,7 @@ use base::{IndexId, PageNo, SpaceId, TableId};
 
 use super::columns::{self, NewColumn};
 use super::database::resolve_collation;
+use super::foreign::{self, NewForeignKey};
 use super::rules::PendingRules;
 use super::{DdlContext, check_name, copy, storage_error};
 use crate::outcome::Outcome;
@@ -80,14 +81,19 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         }
         ast::TableContent::Elements(elements) => {
             start = options(s.options, &mut def, cx)?;
-            let new = elements_of(elements, &mut def, cx)?;
+            let mut new = elements_of(elements, &mut def, cx)?;
+            foreign::add_indexes(&new.foreign, &mut new.indexes);
             if s.query.is_none() {
                 finish(&mut def, new.indexes)?;
                 new.rules.finish(&mut def)?;
+                foreign::finish(new.foreign, &mut def, cx)?;
             } else {
                 return super::create_select::table(s, def, new, existing, cx);
             }
         }
+    }
+    if let Some(old) = &existing {
+        foreign::check_drop(old, &[], cx)?;
     }
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
@@ -178,6 +184,7 @@ pub(super) fn options(
 pub(super) struct NewElements<'a> {
     pub(super) indexes: Vec<NewIndex>,
     pub(super) rules: PendingRules<'a>,
+    pub(super) foreign: Vec<NewForeignKey>,
 }
 
 /// Columns into `def`, indexes and rules as written.
@@ -192,10 +199,19 @@ fn elements_of<'a>(
             ast::TableElement::Column(c) => {
                 let column = columns::column(c, def.collation, cx)?;
                 out.rules.of_column(&column.def.name, column.rules);
+                if let Some(references) = column.references {
+                    let mut key = foreign::of_column(references, &column.def.name, &def.schema, cx)?;
+                    key.place = out.indexes.len();
+                    out.foreign.push(key);
+                }
                 add_column(def, column, &mut out.indexes)?;
             }
             ast::TableElement::Index(i) => out.indexes.push(index_of(i)?),
-            ast::TableElement::ForeignKey(_) => return Err(SqlError::not_supported("foreign keys")),
+            ast::TableElement::ForeignKey(key) => {
+                let mut key = foreign::of_clause(key, &def.schema, cx)?;
+                key.place = out.indexes.len();
+                out.foreign.push(key);
+            }
             ast::TableElement::Check(check) => out.rules.check(check),
             ast::TableElement::Period { .. } => return Err(SqlError::not_supported("periods")),
         }

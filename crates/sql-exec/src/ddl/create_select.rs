@@ -53,6 +53,7 @@ pub(super) fn table(
     def.columns.extend(selected);
     finish(&mut def, new.indexes)?;
     new.rules.finish(&mut def)?;
+    super::foreign::finish(new.foreign, &mut def, cx)?;
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
         change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;

@@ -5,7 +5,7 @@ use sql_syntax::ast;
 
 use catalog::{CatalogChange, Snapshot, TableDef, ViewDef};
 
-use super::{DdlContext, copy, storage_error};
+use super::{DdlContext, copy, foreign, storage_error};
 use crate::outcome::Outcome;
 
 pub(super) fn tables(s: &ast::DropTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
@@ -25,6 +25,9 @@ pub(super) fn tables(s: &ast::DropTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     let mut change = cx.catalog.change();
     let mut logged = Vec::new();
     for (schema, table) in names {
+        if let Some(handle) = cx.catalog.snapshot().table(&schema, &table) {
+            foreign::check_drop(handle, &sorted, cx)?;
+        }
         let found = cx.catalog.snapshot().table(&schema, &table).cloned();
         if cx.catalog.snapshot().view(&schema, &table).is_some() {
             views.push(format!("{schema}.{table}"));
@@ -70,6 +73,7 @@ pub(super) fn truncate(s: &ast::TruncateTable<'_>, cx: &mut DdlContext<'_>) -> S
     let (schema, name) = cx.table_name(&s.name)?;
     cx.lock_exclusive(&schema, &name)?;
     let old = cx.existing(&schema, &name)?;
+    foreign::check_truncate(&old, cx)?;
     let mut def = TableDef::clone(&old.def);
     let mut change = cx.catalog.change();
     copy::make_trees(&mut change, &mut def)?;
@@ -120,6 +124,9 @@ pub(super) fn rename(s: &ast::RenameTable<'_>, cx: &mut DdlContext<'_>) -> SqlRe
         }
         def.schema.clone_from(&to.0);
         def.name.clone_from(&to.1);
+        let (old, new) = ((from.0.as_str(), from.1.as_str()), (to.0.as_str(), to.1.as_str()));
+        foreign::point_at(&mut def, old, new);
+        foreign::follow_rename(old, new, &mut change, cx)?;
         change.remove_table(&from.0, &from.1).map_err(|e| storage_error(e, &from.1))?;
         change.put_table(def.clone()).map_err(|e| storage_error(e, &to.1))?;
         moved.push((from, None));

@@ -10,6 +10,7 @@ mod create;
 mod create_select;
 mod database;
 mod drop;
+mod foreign;
 mod rules;
 mod view;
 

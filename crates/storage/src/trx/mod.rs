@@ -244,6 +244,11 @@ impl Trx {
         Work { kernel: &self.kernel, t: &mut self.state }
     }
 
+    /// Whether the changes that follow are row events of the binary log; answers whether they were so far.
+    pub fn set_replicate(&mut self, replicate: bool) -> bool {
+        std::mem::replace(&mut self.state.options.log.replicate, replicate)
+    }
+
     pub fn options(&self) -> &TrxOptions {
         &self.state.options
     }
