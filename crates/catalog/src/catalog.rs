@@ -9,7 +9,7 @@
 //!
 //! The statement holds exclusive metadata locks on every name it changes from before step 2 until after step 4.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -24,6 +24,7 @@ use crate::definition::{DatabaseDef, TableDef};
 use crate::dictionary::{self, Entry};
 use crate::engine::DictionaryEngine;
 use crate::mdl::Locks;
+use crate::program::{ProgramDef, ProgramKind, TriggerDef};
 use crate::snapshot::{Database, Snapshot, TableHandle};
 use crate::view::ViewDef;
 
@@ -84,6 +85,7 @@ impl Catalog {
                 Entry::Database(def) => Edit::PutDatabase(def).apply(self, &mut next),
                 Entry::Table(def) => Edit::PutTable(def).apply(self, &mut next),
                 Entry::View(def) => Edit::PutView(Arc::from(def)).apply(self, &mut next),
+                Entry::Program(def) => Edit::PutProgram(def).apply(self, &mut next),
             }
         }
         next.relate();
@@ -151,6 +153,8 @@ enum Edit {
     RemoveTable { schema: String, name: String },
     PutView(Arc<ViewDef>),
     RemoveView { schema: String, name: String },
+    PutProgram(Box<ProgramDef>),
+    RemoveProgram { kind: ProgramKind, schema: String, name: String },
 }
 
 impl Edit {
@@ -162,10 +166,13 @@ impl Edit {
         };
         match self {
             Self::PutDatabase(def) => {
-                let known = snapshot.databases.get(&def.name);
-                let tables = known.map(|d| d.tables.clone()).unwrap_or_default();
-                let views = known.map(|d| d.views.clone()).unwrap_or_default();
-                snapshot.databases.insert(def.name.clone(), Arc::new(Database { def, tables, views }));
+                let name = def.name.clone();
+                match snapshot.databases.get_mut(&name) {
+                    Some(found) => Arc::make_mut(found).def = def,
+                    None => {
+                        snapshot.databases.insert(name, Arc::new(Database::new(def)));
+                    }
+                }
             }
             Self::RemoveDatabase(name) => {
                 snapshot.databases.remove(&name);
@@ -175,7 +182,11 @@ impl Edit {
                 catalog.remember(&table);
                 let lock = catalog.locks.of(&def.schema, &def.name);
                 let engine = catalog.engine.clone();
-                let handle = Arc::new(TableHandle::new(Arc::new(*def), table, lock, engine));
+                let triggers =
+                    snapshot.databases.get(&def.schema).map_or(Vec::new(), |d| d.triggers_of(&def.name));
+                let mut handle = TableHandle::new(Arc::new(*def), table, lock, engine);
+                handle.triggers = triggers;
+                let handle = Arc::new(handle);
                 database(snapshot, &handle.def.schema, &mut |d| {
                     d.tables.insert(handle.def.name.clone(), handle.clone());
                 });
@@ -189,6 +200,14 @@ impl Edit {
             Self::RemoveView { schema, name } => database(snapshot, &schema, &mut |d| {
                 d.views.remove(&name);
             }),
+            Self::PutProgram(def) => {
+                let schema = def.schema().to_owned();
+                let mut def = Some(*def);
+                database(snapshot, &schema, &mut |d| def.take().into_iter().for_each(|p| d.put_program(p)));
+            }
+            Self::RemoveProgram { kind, schema, name } => {
+                database(snapshot, &schema, &mut |d| d.remove_program(kind, &name));
+            }
         }
     }
 }
@@ -238,6 +257,10 @@ impl CatalogChange {
     /// The database's tables are removed by the caller, each with [`Self::remove_table`].
     pub fn remove_database(&mut self, name: &str) -> Result<(), RowError> {
         let dictionary = self.catalog.dictionary.clone();
+        let snapshot = self.catalog.snapshot();
+        for (kind, program) in snapshot.database(name).map(|d| d.programs()).unwrap_or_default() {
+            dictionary::remove_program(&dictionary, self.trx(), kind, name, &program)?;
+        }
         dictionary::remove_database(&dictionary, self.trx(), name)?;
         self.edits.push(Edit::RemoveDatabase(name.to_owned()));
         Ok(())
@@ -268,6 +291,60 @@ impl CatalogChange {
         let dictionary = self.catalog.dictionary.clone();
         dictionary::remove_view(&dictionary, self.trx(), schema, name)?;
         self.edits.push(Edit::RemoveView { schema: schema.to_owned(), name: name.to_owned() });
+        Ok(())
+    }
+
+    pub fn put_program(&mut self, def: ProgramDef) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::put_program(&dictionary, self.trx(), &def)?;
+        self.edits.push(Edit::PutProgram(Box::new(def)));
+        Ok(())
+    }
+
+    pub fn remove_program(&mut self, kind: ProgramKind, schema: &str, name: &str) -> Result<(), RowError> {
+        let dictionary = self.catalog.dictionary.clone();
+        dictionary::remove_program(&dictionary, self.trx(), kind, schema, name)?;
+        self.edits.push(Edit::RemoveProgram { kind, schema: schema.to_owned(), name: name.to_owned() });
+        Ok(())
+    }
+
+    /// The triggers of a table as this change has left them.
+    fn triggers_of(&self, schema: &str, table: &str) -> Vec<TriggerDef> {
+        let snapshot = self.catalog.snapshot();
+        let database = snapshot.database(schema);
+        let mut all: BTreeMap<String, TriggerDef> = database
+            .map(|d| d.triggers.iter().map(|(name, t)| (name.clone(), TriggerDef::clone(t))).collect())
+            .unwrap_or_default();
+        for edit in &self.edits {
+            match edit {
+                Edit::PutProgram(def) if def.schema() == schema => {
+                    if let ProgramDef::Trigger(t) = &**def {
+                        all.insert(t.name.clone(), t.clone());
+                    }
+                }
+                Edit::RemoveProgram { kind: ProgramKind::Trigger, schema: s, name } if s == schema => {
+                    all.remove(name);
+                }
+                _ => {}
+            }
+        }
+        all.into_values().filter(|t| t.table == table).collect()
+    }
+
+    pub fn has_triggers(&self, (schema, table): (&str, &str)) -> bool {
+        !self.triggers_of(schema, table).is_empty()
+    }
+
+    /// The triggers of a table go with it, or follow its new name in the same database.
+    pub fn move_triggers(&mut self, (schema, table): (&str, &str), to: Option<&str>) -> Result<(), RowError> {
+        for trigger in self.triggers_of(schema, table) {
+            match to {
+                None => self.remove_program(ProgramKind::Trigger, schema, &trigger.name)?,
+                Some(name) => {
+                    self.put_program(ProgramDef::Trigger(TriggerDef { table: name.to_owned(), ..trigger }))?;
+                }
+            }
+        }
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use crate::definition::{
     ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, Generated, IndexDef, TableDef,
 };
 
-const FORMAT: u8 = 2;
+pub(crate) const FORMAT: u8 = 2;
 
 impl TableDef {
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -122,7 +122,7 @@ pub(crate) fn text(r: &mut Reader<'_>, field: &'static str) -> Result<String, Co
         .map_err(|_| Corruption::new("definition", field, "UTF-8", bytes.escape_ascii()))
 }
 
-fn collation(r: &mut Reader<'_>) -> Result<Collation, Corruption> {
+pub(crate) fn collation(r: &mut Reader<'_>) -> Result<Collation, Corruption> {
     let id = r.u16("collation")?;
     Collation::by_id(id).ok_or_else(|| Corruption::new("definition", "collation", "a known id", id))
 }

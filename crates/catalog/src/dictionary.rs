@@ -5,7 +5,7 @@
 //! kind TINYINT UNSIGNED (1 database, 2 table, 3 view) | schema VARBINARY(256) | name VARBINARY(256) | definition LONGBLOB
 //! PRIMARY KEY (kind, schema, name)
 //! ```
-//! A database has an empty `name`. `definition` is `codec`'s.
+//! A database has an empty `name`. `definition` is `codec`'s. Kinds 16 to 19 are programs, by the name that finds them; see `program`.
 //!
 //! # Locks
 //! A row is inserted first and looked for only when it is there already. Looking for a new name first would lock the gap that it
@@ -28,6 +28,7 @@ use types::Value;
 
 use crate::definition::{DatabaseDef, PRIMARY, TableDef};
 use crate::engine::{DICTIONARY_INDEX, DICTIONARY_ROOT, DICTIONARY_SPACE};
+use crate::program::{ProgramDef, ProgramKind};
 use crate::view::ViewDef;
 
 /// Table id of the dictionary itself.
@@ -43,6 +44,7 @@ pub(crate) enum Entry {
     Database(DatabaseDef),
     Table(Box<TableDef>),
     View(Box<ViewDef>),
+    Program(Box<ProgramDef>),
 }
 
 /// The dictionary's own definition.
@@ -93,7 +95,10 @@ fn decode(table: &Table, body: &[u8]) -> Result<Entry, Corruption> {
         [1] => Ok(Entry::Database(DatabaseDef::decode(bytes(3)?)?)),
         [2] => Ok(Entry::Table(Box::new(TableDef::decode(bytes(3)?)?))),
         [3] => Ok(Entry::View(Box::new(ViewDef::decode(bytes(3)?)?))),
-        other => Err(Corruption::new("dictionary row", "kind", "1 to 3", other.escape_ascii())),
+        [code] if let Some(kind) = ProgramKind::of(*code) => {
+            Ok(Entry::Program(Box::new(ProgramDef::decode(kind, bytes(3)?)?)))
+        }
+        other => Err(Corruption::new("dictionary row", "kind", "a known one", other.escape_ascii())),
     }
 }
 
@@ -189,4 +194,21 @@ pub(crate) fn remove_table(
     name: &str,
 ) -> Result<(), RowError> {
     remove(table, trx, KIND_TABLE, schema, name)
+}
+
+pub(crate) fn put_program(table: &Arc<Table>, trx: &mut Trx, def: &ProgramDef) -> Result<(), RowError> {
+    let mut bytes = Vec::new();
+    def.encode(&mut bytes);
+    let kind = def.kind();
+    put(table, trx, kind as u64, def.schema(), &kind.key(def.name()), &bytes)
+}
+
+pub(crate) fn remove_program(
+    table: &Arc<Table>,
+    trx: &mut Trx,
+    kind: ProgramKind,
+    schema: &str,
+    name: &str,
+) -> Result<(), RowError> {
+    remove(table, trx, kind as u64, schema, &kind.key(name))
 }

@@ -12,6 +12,7 @@ mod describe;
 mod dictionary;
 mod engine;
 pub mod mdl;
+pub mod program;
 mod snapshot;
 mod view;
 

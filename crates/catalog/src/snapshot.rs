@@ -14,6 +14,7 @@ use storage::table::Table;
 use crate::definition::{DatabaseDef, TableDef};
 use crate::engine::DictionaryEngine;
 use crate::mdl::MdlLock;
+use crate::program::{EventDef, ProgramDef, ProgramKind, RoutineDef, TriggerDef};
 use crate::view::ViewDef;
 
 /// One version of one table, opened.
@@ -21,6 +22,8 @@ pub struct TableHandle {
     pub def: Arc<TableDef>,
     pub table: Arc<Table>,
     pub lock: Arc<MdlLock>,
+    /// In the order of firing.
+    pub triggers: Vec<Arc<TriggerDef>>,
     /// For statistics.
     pub engine: Arc<dyn DictionaryEngine>,
     /// What the planner makes of the definition's expressions, once: this crate knows no expressions.
@@ -40,7 +43,7 @@ impl TableHandle {
         lock: Arc<MdlLock>,
         engine: Arc<dyn DictionaryEngine>,
     ) -> Self {
-        Self { def, table, lock, engine, program: OnceLock::new() }
+        Self { def, table, lock, engine, triggers: Vec::new(), program: OnceLock::new() }
     }
     pub fn name(&self) -> &str {
         &self.def.name
@@ -61,6 +64,90 @@ pub struct Database {
     pub tables: BTreeMap<String, Arc<TableHandle>>,
     /// Views share the tables' names: no name is in both.
     pub views: BTreeMap<String, Arc<ViewDef>>,
+    /// Procedures and functions by kind and lower case name.
+    pub routines: BTreeMap<(ProgramKind, String), Arc<RoutineDef>>,
+    pub triggers: BTreeMap<String, Arc<TriggerDef>>,
+    /// By lower case name.
+    pub events: BTreeMap<String, Arc<EventDef>>,
+}
+
+impl Database {
+    pub fn new(def: DatabaseDef) -> Self {
+        Self {
+            def,
+            tables: BTreeMap::new(),
+            views: BTreeMap::new(),
+            routines: BTreeMap::new(),
+            triggers: BTreeMap::new(),
+            events: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn put_program(&mut self, def: ProgramDef) {
+        match def {
+            ProgramDef::Routine(r) => {
+                self.routines.insert((r.kind, r.kind.key(&r.name)), Arc::new(r));
+            }
+            ProgramDef::Trigger(t) => {
+                let table = t.table.clone();
+                let before = self.triggers.insert(t.name.clone(), Arc::new(t));
+                self.renew_triggers(&table);
+                if let Some(before) = before.filter(|b| b.table != table) {
+                    self.renew_triggers(&before.table);
+                }
+            }
+            ProgramDef::Event(e) => {
+                self.events.insert(ProgramKind::Event.key(&e.name), Arc::new(e));
+            }
+        }
+    }
+
+    pub(crate) fn remove_program(&mut self, kind: ProgramKind, name: &str) {
+        let key = kind.key(name);
+        match kind {
+            ProgramKind::Procedure | ProgramKind::Function => {
+                self.routines.remove(&(kind, key));
+            }
+            ProgramKind::Trigger => {
+                if let Some(trigger) = self.triggers.remove(&key) {
+                    self.renew_triggers(&trigger.table);
+                }
+            }
+            ProgramKind::Event => {
+                self.events.remove(&key);
+            }
+        }
+    }
+
+    /// A new handle for a table whose triggers changed, so that plans with the old ones are thrown away.
+    fn renew_triggers(&mut self, table: &str) {
+        let triggers = self.triggers_of(table);
+        if let Some(handle) = self.tables.get_mut(table) {
+            let mut renewed = TableHandle::new(
+                handle.def.clone(),
+                handle.table.clone(),
+                handle.lock.clone(),
+                handle.engine.clone(),
+            );
+            renewed.triggers = triggers;
+            *handle = Arc::new(renewed);
+        }
+    }
+
+    /// The triggers of a table in the order of firing.
+    pub(crate) fn triggers_of(&self, table: &str) -> Vec<Arc<TriggerDef>> {
+        let mut found: Vec<_> = self.triggers.values().filter(|t| t.table == table).cloned().collect();
+        found.sort_by_key(|t| (t.event, !t.before, t.order));
+        found
+    }
+
+    /// Kinds and names of all programs.
+    pub(crate) fn programs(&self) -> Vec<(ProgramKind, String)> {
+        let routines = self.routines.values().map(|r| (r.kind, r.name.clone()));
+        let triggers = self.triggers.values().map(|t| (ProgramKind::Trigger, t.name.clone()));
+        let events = self.events.values().map(|e| (ProgramKind::Event, e.name.clone()));
+        routines.chain(triggers).chain(events).collect()
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -130,6 +217,19 @@ impl Snapshot {
     /// Whether a table or a view has the name.
     pub fn has(&self, schema: &str, name: &str) -> bool {
         self.table(schema, name).is_some() || self.view(schema, name).is_some()
+    }
+
+    /// A procedure or function; names compare without case.
+    pub fn routine(&self, kind: ProgramKind, schema: &str, name: &str) -> Option<&Arc<RoutineDef>> {
+        self.databases.get(schema)?.routines.get(&(kind, kind.key(name)))
+    }
+
+    pub fn trigger(&self, schema: &str, name: &str) -> Option<&Arc<TriggerDef>> {
+        self.databases.get(schema)?.triggers.get(name)
+    }
+
+    pub fn event(&self, schema: &str, name: &str) -> Option<&Arc<EventDef>> {
+        self.databases.get(schema)?.events.get(&ProgramKind::Event.key(name))
     }
 
     /// Whether `handle` is still the current version of its table.

@@ -25,15 +25,6 @@ pub fn syntax_near(rest: &[u8], text: &[u8]) -> ClientError {
     syntax(&ParseError::Syntax { near: near[..near.len().min(NEAR_MAX)].to_vec(), line })
 }
 
-macro_rules! conditions {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) = $errno:literal $state:literal $text:literal;)*) => {$(
-        $(#[$doc])*
-        pub fn $name($($arg: $ty),*) -> ClientError {
-            ClientError::new($errno, $state, format!($text))
-        }
-    )*};
-}
-
 conditions! {
     // Connecting.
     too_many_connections() = 1040 b"08004" "Too many connections";

@@ -2,8 +2,19 @@
 //!
 //! Texts were compared with a MariaDB 11.8 server; `tests/sql/errors.test` keeps the comparison.
 
+/// Constructors of conditions: name, arguments, number, SQLSTATE, text.
+macro_rules! conditions {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) = $errno:literal $state:literal $text:literal;)*) => {$(
+        $(#[$doc])*
+        pub fn $name($($arg: $ty),*) -> ClientError {
+            ClientError::new($errno, $state, format!($text))
+        }
+    )*};
+}
+
 pub mod account;
 pub mod connection;
+pub mod program;
 pub mod replication;
 mod sql;
 

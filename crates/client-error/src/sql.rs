@@ -44,6 +44,8 @@ fn names(error: &SqlError) -> Option<ClientError> {
         AmbiguousColumn { name, clause } => {
             e(1052, b"23000", format!("Column '{name}' in {clause} is ambiguous"))
         }
+        TriggerInWrongSchema => s(1435, b"HY000", "Trigger in wrong schema"),
+        UndeclaredVariable(name) => e(1327, b"42000", format!("Undeclared variable: {name}")),
         TableNotLocked(name) => e(1100, b"HY000", format!("Table '{name}' was not locked with LOCK TABLES")),
         TableLockedForRead(name) => {
             e(1099, b"HY000", format!("Table '{name}' was locked with a READ lock and can't be updated"))
@@ -64,6 +66,11 @@ fn names(error: &SqlError) -> Option<ClientError> {
         WrongParameterCount(name) => {
             e(1582, b"42000", format!("Incorrect parameter count in the call to native function '{name}'"))
         }
+        RoutineArguments { kind, name, expected, got } => e(
+            1318,
+            b"42000",
+            format!("Incorrect number of arguments for {kind} {name}; expected {expected}, got {got}"),
+        ),
         UnknownVariable(name) => e(1193, b"HY000", format!("Unknown system variable '{name}'")),
         IncorrectTableName(name) => e(1103, b"42000", format!("Incorrect table name '{name}'")),
         IncorrectDatabaseName(name) => e(1102, b"42000", format!("Incorrect database name '{name}'")),

@@ -78,6 +78,7 @@ pub(crate) fn execute(session: &mut Session, out: &mut Output, execute: &Execute
     statement.cursor = None;
     let then = bind(session, &mut statement, execute).and_then(|()| {
         let reply = Reply {
+            quiet: false,
             format: Format::Binary,
             more: false,
             definitions: !statement.told_columns,

@@ -43,6 +43,42 @@ pub(crate) fn run(
     outcome
 }
 
+/// Runs a change of definitions that the session makes itself: its checks before, its locks given back after.
+pub(crate) fn guarded(
+    session: &mut Session,
+    body: impl FnOnce(&mut Session) -> Result<(), ClientError>,
+) -> Result<(), ClientError> {
+    if session.would_be_read_only() {
+        return Err(error::read_only_transaction());
+    }
+    session.enter_gate(Passing::Ddl)?;
+    session.values.now_micros = session.now_micros();
+    let outcome = body(session);
+    session.transaction.mdl.release_all();
+    session.leave_gate();
+    outcome
+}
+
+/// Commits such a change together with the statement's event.
+pub(crate) fn commit_change(
+    session: &mut Session,
+    change: catalog::CatalogChange,
+    text: &[u8],
+) -> Result<(), ClientError> {
+    let server = Arc::clone(session.server());
+    let numbering = session.numbering();
+    session.check_numbering(numbering)?;
+    let event = numbering.map(|_| QueryEvent::of(session).body(text));
+    let time = session.values.now_micros as u64;
+    let mut committed = commit::Done::default();
+    let outcome = change.commit_with(|trx| {
+        committed = commit_logged(&server, trx, numbering, event.as_deref().map(|body| (time, body)))?;
+        Ok(())
+    });
+    session.after_commit(&committed);
+    outcome.map_err(|e| error::internal(&e.to_string()))
+}
+
 /// Runs a statement about definitions that has passed the write gate.
 fn run_admitted(
     session: &mut Session,

@@ -26,6 +26,14 @@ impl Level {
 pub(crate) struct Condition {
     pub level: Level,
     pub error: ClientError,
+    /// What SIGNAL said beyond number, state and text: item and value.
+    pub items: Vec<(&'static str, String)>,
+}
+
+impl Condition {
+    pub(crate) fn new(level: Level, error: ClientError) -> Self {
+        Self { level, error, items: Vec::new() }
+    }
 }
 
 /// The conditions of one statement.
@@ -37,6 +45,8 @@ pub(crate) struct Diagnostics {
     errors: u64,
     /// The list is of an earlier statement: the first condition of this one replaces it.
     kept: bool,
+    /// How many were ever added.
+    added: u64,
 }
 
 impl Diagnostics {
@@ -52,13 +62,29 @@ impl Diagnostics {
     }
     /// Adds one; `max` is max_error_count.
     pub(crate) fn add(&mut self, level: Level, error: ClientError, max: u64) {
+        self.add_condition(Condition::new(level, error), max);
+    }
+    pub(crate) fn added(&self) -> u64 {
+        self.added
+    }
+    pub(crate) fn add_condition(&mut self, condition: Condition, max: u64) {
         if self.kept {
             self.clear();
         }
+        self.added += 1;
         self.warnings += 1;
-        self.errors += u64::from(level == Level::Error);
+        self.errors += u64::from(condition.level == Level::Error);
         if (self.conditions.len() as u64) < max {
-            self.conditions.push(Condition { level, error });
+            self.conditions.push(condition);
+        }
+    }
+    /// Takes one condition out.
+    pub(crate) fn remove(&mut self, condition: Option<&Condition>) {
+        let found = condition.and_then(|c| self.conditions.iter().rposition(|k| k == c));
+        if let Some(at) = found {
+            let gone = self.conditions.remove(at);
+            self.warnings -= 1;
+            self.errors -= u64::from(gone.level == Level::Error);
         }
     }
     /// Conditions that were counted but not kept.

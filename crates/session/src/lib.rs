@@ -33,6 +33,7 @@ mod output;
 mod prepared;
 mod privilege_tables;
 mod privileges;
+mod program;
 mod registry;
 mod replay;
 mod replicas;

@@ -1,5 +1,7 @@
 //! PREPARE, EXECUTE, DEALLOCATE: prepared statements by name.
 
+use std::sync::Arc;
+
 use client_error::{ClientError, connection as error};
 use sql_syntax::ast::{self, Expr, Ident};
 use types::Value;
@@ -22,7 +24,7 @@ pub(crate) fn prepare(
         session.server().forget_prepared(1);
     }
     let text = source_text(session, &p.source)?;
-    let prepared = sql::prepare(session, &text)?;
+    let prepared = apart(session, Vec::new(), |session| sql::prepare(session, &text))?;
     session.server().admit_prepared()?;
     session.prepared.set_named(&name, &text, prepared.params, prepared.plan);
     session.send_ok(out, &Done { info: "Statement prepared".into(), ..Done::default() }, reply.more);
@@ -60,7 +62,7 @@ pub(crate) fn execute(
         }
         ast::ExecuteSource::Immediate(source) => {
             let text = source_text(session, &source)?;
-            let prepared = sql::prepare(session, &text)?;
+            let prepared = apart(session, Vec::new(), |session| sql::prepare(session, &text))?;
             let mut statement =
                 crate::prepared::PreparedStatement::new(0, &text, prepared.params, prepared.plan);
             run(session, out, &mut statement, values, reply)
@@ -78,8 +80,37 @@ fn run(
     if values.len() != usize::from(statement.params) {
         return Err(error::wrong_arguments("EXECUTE"));
     }
-    session.params = values;
-    sql::run_prepared(session, out, statement, reply)
+    apart(session, values, |session| sql::run_prepared(session, out, statement, reply))
+}
+
+/// Runs `body` with its own parameters, out of sight of the stored program around it.
+fn apart<R>(session: &mut Session, params: Vec<Value>, body: impl FnOnce(&mut Session) -> R) -> R {
+    let locals = session.locals.take();
+    let before = std::mem::replace(&mut session.params, params);
+    let result = body(session);
+    session.params = before;
+    session.locals = locals;
+    result
+}
+
+/// The rows of a prepared query, for a cursor.
+pub(crate) fn rows(session: &mut Session, name: &str) -> Result<(usize, Vec<Vec<Value>>), ClientError> {
+    let Some(statement) = session.prepared.take_named(name) else {
+        return Err(error::unknown_handler(name, "OPEN"));
+    };
+    let text = Arc::clone(&statement.text);
+    session.prepared.put_named(name, statement);
+    apart(session, Vec::new(), |session| {
+        loop {
+            let prepared = sql::prepare(session, &text)?;
+            let Some(plan) = prepared.plan else {
+                return Err(error::not_supported("a cursor of this statement"));
+            };
+            if let Some(rows) = sql::collect_once(session, &plan.plan)? {
+                return Ok((plan.plan.columns().len(), rows));
+            }
+        }
+    })
 }
 
 /// DEALLOCATE PREPARE.

@@ -72,6 +72,7 @@ pub(crate) fn slave_hosts(server: &Server) -> Listing {
     let mut host = ColumnMeta::text("Host", 20);
     host.ty.nullable = false;
     let mut list = Listing {
+        like_column: 0,
         columns: vec![int("Server_id", 10), host, int("Port", 7), int("Master_id", 10)],
         rows: Vec::new(),
     };

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use accounts::Rights;
 use base::Gtid;
-use sql_exec::SessionState;
+use catalog::TableHandle;
+use catalog::mdl::MdlHandle;
+use sql_exec::{Inside, SessionState};
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
-use sql_plan::expr::SessionValue;
+use sql_plan::expr::{RoutineCall, SessionValue};
 use sql_plan::guard::Guard;
 use types::Value;
 
+use crate::program::Programs;
 use crate::registry::{Entry, Kill};
 use crate::server::Server;
 use crate::session::Session;
@@ -38,6 +41,41 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) rights: &'a Arc<Rights>,
     pub(crate) shown: &'a [Vec<Value>],
     pub(crate) user_locks: &'a mut UserLocks,
+    pub(crate) programs: &'a mut Programs,
+    /// Tables of the statements around, which programs must not change.
+    pub(crate) in_use: &'a mut Vec<Arc<TableHandle>>,
+    pub(crate) plan_generation: u64,
+    pub(crate) read_only: bool,
+    /// The database of the function or trigger that runs.
+    pub(crate) database: Option<Arc<str>>,
+    pub(crate) mdl: &'a MdlHandle,
+    /// The error on its way out stands among the statement's conditions already.
+    pub(crate) error_recorded: &'a mut bool,
+}
+
+impl SessionScope<'_> {
+    /// Runs `body` with what the planner needs for a statement of a function or trigger.
+    pub(crate) fn with_planner<R>(
+        &self,
+        schema: &str,
+        values: &types::Context,
+        names: Option<&crate::program::Names>,
+        body: impl FnOnce(&sql_plan::PlanContext<'_>) -> R,
+    ) -> R {
+        let account = format!("'{}'@'{}'", self.rights.user(), self.rights.account_host());
+        body(&sql_plan::PlanContext {
+            catalog: self.server.catalog(),
+            database: schema,
+            sql_mode: values.sql_mode,
+            connection_collation: values.collation,
+            div_precision_increment: values.div_precision_increment,
+            variables: &PlanVariables::of(self),
+            user: &account,
+            locked: None,
+            locals: names.map(|n| n as &dyn sql_plan::Locals),
+            virtual_table: &crate::information_schema::table,
+        })
+    }
 }
 
 /// Values of variables that are not stored but worked out.
@@ -147,6 +185,9 @@ impl SessionState for SessionScope<'_> {
         warnings: &mut Warnings,
     ) -> SqlResult<Value> {
         Ok(match which {
+            SessionValue::Database if self.database.is_some() => {
+                Value::utf8(self.database.as_deref().unwrap_or_default())
+            }
             SessionValue::Database if self.computed.database.is_empty() => Value::Null,
             SessionValue::Database => Value::utf8(self.computed.database),
             SessionValue::User => Value::utf8(&format!("{}@{}", self.user, self.origin_host)),
@@ -186,6 +227,9 @@ impl SessionState for SessionScope<'_> {
         }
         crate::information_schema::rows(self.server, self.rights, table)
             .ok_or_else(|| SqlError::not_supported(format!("information_schema.{table}")))
+    }
+    fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value> {
+        crate::program::call_function(self, call, args, inside)
     }
     fn interrupted(&self) -> bool {
         self.entry.killed() != Kill::No

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use accounts::Rights;
 use base::Gtid;
+use catalog::TableHandle;
 use charset::{Charset, Collation};
 use client_error::ClientError;
 use sql_exec::Workspace;
@@ -15,10 +16,11 @@ use types::{Context, Random, SqlMode, Value};
 use wire::{Capabilities, OkPacket, Status};
 
 use crate::connection::Incoming;
-use crate::diagnostics::{Diagnostics, Level};
+use crate::diagnostics::{Condition, Diagnostics, Level};
 use crate::handshake::{Identity, Origin};
 use crate::output::Output;
 use crate::prepared::PreparedStatements;
+use crate::program::{Names, Program, Programs};
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::settings::{Fixed, Settings};
@@ -66,6 +68,23 @@ pub(crate) struct Session {
     pub transaction: Transaction,
     pub prepared: PreparedStatements,
     pub user_locks: UserLocks,
+    pub programs: Programs,
+    /// Names of the stored program around the running statement; their values are `params`.
+    pub locals: Option<Arc<Names>>,
+    /// The stored program that runs.
+    pub running: Option<Arc<Program>>,
+    /// Rows that statements of the running CALL have changed.
+    pub affected_in_call: u64,
+    /// Values that CALL has for parameters of the prepared statement.
+    pub out_params: Vec<(u16, Value)>,
+    /// Conditions whose handlers run, outermost first.
+    pub handled: Vec<Condition>,
+    /// Tables of a statement that may run programs: those must not change them.
+    pub in_use: Vec<Arc<TableHandle>>,
+    /// The error on its way to the client stands among the conditions already.
+    pub error_recorded: bool,
+    /// A result set went out since this was false.
+    pub sent_rows: bool,
     pub table_locks: TableLocks,
     pub multi_statements: bool,
     /// What LAST_INSERT_ID() says.
@@ -126,6 +145,15 @@ impl Session {
             tracker: Tracker::default(),
             user_locks: UserLocks::new((*transaction.mdl).clone()),
             table_locks: TableLocks::default(),
+            programs: Programs::default(),
+            locals: None,
+            running: None,
+            affected_in_call: 0,
+            out_params: Vec::new(),
+            handled: Vec::new(),
+            in_use: Vec::new(),
+            error_recorded: false,
+            sent_rows: false,
             transaction,
             prepared: PreparedStatements::default(),
             last_insert_id: 0,
@@ -207,6 +235,9 @@ impl Session {
         self.variables.set(Var::COLLATION_CONNECTION, Setting::Collation(connection));
         self.user_variables.clear();
         self.replay = crate::replay::Replay::default();
+        self.locals = None;
+        self.handled.clear();
+        self.error_recorded = false;
         self.diagnostics.clear();
         self.last_insert_id = 0;
         self.next_insert_id = 0;

@@ -148,7 +148,7 @@ fn exec_settings(v: &SessionVariables, sql_mode: SqlMode, fixed: Fixed) -> ExecS
     }
 }
 
-fn parse_options(mode: SqlMode) -> ParseOptions {
+pub(crate) fn parse_options(mode: SqlMode) -> ParseOptions {
     ParseOptions {
         ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
         pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::mdl::MdlContext;
+use catalog::mdl::MdlHandle;
 use client_error::{ClientError, connection as error};
 use sql_exec::{ExecContext, ExecSettings, Outcome, RowSink, SinkClosed, Workspace};
 use sql_plan::PlanContext;
@@ -62,12 +62,43 @@ impl Session {
             variables: &variables,
             user: &account,
             locked: self.table_locks.tables(),
+            locals: self.locals.as_deref().map(|names| names as &dyn sql_plan::Locals),
             virtual_table,
         })
     }
 
-    fn plan(&self, statement: &Statement<'_>, params: u32) -> Result<Option<Plan>, ClientError> {
+    pub(crate) fn plan(&self, statement: &Statement<'_>, params: u32) -> Result<Option<Plan>, ClientError> {
         self.with_planner(|cx| sql_plan::plan(statement, params, cx)).map_err(|e| ClientError::from(&e))
+    }
+
+    /// Plans a statement of a program in its database.
+    pub(crate) fn plan_for(
+        &self,
+        statement: &Statement<'_>,
+        schema: &str,
+        names: &crate::program::Names,
+    ) -> SqlResult<Option<Plan>> {
+        self.with_planner(|cx| {
+            let cx = PlanContext {
+                catalog: Arc::clone(&cx.catalog),
+                database: schema,
+                locals: Some(names),
+                ..*cx
+            };
+            sql_plan::plan(statement, 0, &cx)
+        })
+    }
+
+    /// The packet after a result set of OUT parameters.
+    pub(crate) fn finish_out_params(&mut self, out: &mut Output) {
+        let ok = wire::OkPacket {
+            status: self
+                .status()
+                .set(wire::Status::MORE_RESULTS, true)
+                .set(wire::Status::PS_OUT_PARAMS, true),
+            ..wire::OkPacket::default()
+        };
+        out.end_of_rows(&ok);
     }
 
     pub(crate) fn exec_settings(&self) -> ExecSettings {
@@ -88,7 +119,9 @@ pub(crate) fn run_planned(
     text: &[u8],
     reply: Reply,
 ) -> Result<(), ClientError> {
-    session.params.clear();
+    if session.locals.is_none() {
+        session.params.clear();
+    }
     loop {
         let Some(plan) = session.plan(statement, 0)? else {
             return Err(error::not_supported("this statement"));
@@ -103,6 +136,71 @@ pub(crate) fn run_planned(
     }
 }
 
+/// Runs a plan of a procedure's statement; false when it went stale.
+pub(crate) fn run_once(
+    session: &mut Session,
+    out: &mut Output,
+    plan: &Plan,
+    reply: Reply,
+) -> Result<bool, ClientError> {
+    Ok(matches!(run_plan(session, out, plan, reply)?, Ran::Done(_)))
+}
+
+/// The value of a plan of one expression; `None` when it went stale.
+pub(crate) fn evaluate_once(session: &mut Session, plan: &Plan) -> Result<Option<Value>, ClientError> {
+    without_reply(session, plan, sql_exec::evaluate)
+}
+
+/// The rows of a query; `None` when it went stale.
+pub(crate) fn collect_once(
+    session: &mut Session,
+    plan: &Plan,
+) -> Result<Option<Vec<Vec<Value>>>, ClientError> {
+    without_reply(session, plan, |plan, params, cx| {
+        let mut kept = Kept::default();
+        sql_exec::run(plan, params, cx, &mut kept)?;
+        Ok(kept.rows)
+    })
+}
+
+/// Runs a plan as a statement of its own that answers nothing.
+fn without_reply<R>(
+    session: &mut Session,
+    plan: &Plan,
+    run: impl FnOnce(&Plan, &[Value], &mut ExecContext<'_>) -> SqlResult<R>,
+) -> Result<Option<R>, ClientError> {
+    session.values.now_micros = session.now_micros();
+    let held = session.transaction.mdl.held();
+    let timeout = session.settings.exec.lock_wait_timeout;
+    match session.lock_tables(plan, timeout) {
+        Ok(()) => {}
+        Err(SqlError::StalePlan) => {
+            session.transaction.mdl.release_to(held);
+            return Ok(None);
+        }
+        Err(e) => return Err(session.statement_failed(&e)),
+    }
+    let alone = plan.tables.is_empty() && plan.routines.is_empty();
+    if let Err(e) = session.ensure_trx(if alone { Need::Nothing } else { Need::Read }) {
+        session.transaction.mdl.release_to(held);
+        return Err(e);
+    }
+    let settings = session.exec_settings();
+    session.note_in_use(plan);
+    let mut warnings = Warnings::new();
+    let outcome = execute(session, settings, &mut warnings, |cx, params| run(plan, params, cx));
+    session.in_use.clear();
+    session.leave_gate();
+    session.take_warnings(&warnings);
+    match outcome {
+        Ok(value) => {
+            session.end_statement()?;
+            Ok(Some(value))
+        }
+        Err(e) => Err(session.statement_failed(&e)),
+    }
+}
+
 /// What became of a plan.
 enum Ran {
     Done(StoredRows),
@@ -114,7 +212,12 @@ fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) 
     session.values.now_micros = session.now_micros();
     session.values.seeded.clear();
     if !plan.writes() {
-        return run_admitted(session, out, plan, reply);
+        let outcome = run_admitted(session, out, plan, reply);
+        // A function may have passed the gate.
+        if !plan.routines.is_empty() {
+            session.leave_gate();
+        }
+        return outcome;
     }
     session.enter_gate(Passing::Statement)?;
     let outcome = run_admitted(session, out, plan, reply);
@@ -142,7 +245,7 @@ fn run_admitted(
     }
     let need = match plan {
         p if p.writes() => Need::Write,
-        p if p.tables.is_empty() => Need::Nothing,
+        p if p.tables.is_empty() && p.routines.is_empty() => Need::Nothing,
         _ => Need::Read,
     };
     if let Err(e) = session.ensure_trx(need) {
@@ -153,11 +256,13 @@ fn run_admitted(
         session.give_text();
     }
     let settings = session.exec_settings();
+    session.note_in_use(plan);
     let mut writer = session.result_writer(out, reply);
     let mut warnings = Warnings::new();
     warnings.set_kept_max(session.settings.max_error_count as u32);
     let outcome =
         execute(session, settings, &mut warnings, |cx, params| sql_exec::run(plan, params, cx, &mut writer));
+    session.in_use.clear();
     session.take_warnings(&warnings);
     match outcome {
         // A function that was interrupted has answered with something; the query has not.
@@ -180,13 +285,20 @@ fn run_admitted(
 /// The parts of a session that a statement works with beside what expressions see.
 pub(crate) struct Parts<'a> {
     pub(crate) trx: Option<&'a mut Trx>,
-    pub(crate) mdl: &'a mut MdlContext,
+    pub(crate) mdl: &'a MdlHandle,
     pub(crate) values: &'a mut Context,
     pub(crate) workspace: &'a mut Workspace,
     pub(crate) params: &'a [Value],
 }
 
 impl Session {
+    /// Remembers the tables of a statement whose functions and triggers must not change them.
+    fn note_in_use(&mut self, plan: &Plan) {
+        if plan.runs_programs() {
+            self.in_use.clone_from(&plan.tables);
+        }
+    }
+
     fn lock_tables(&mut self, plan: &Plan, timeout: Duration) -> SqlResult<()> {
         let server = self.server_handle();
         sql_exec::lock_tables(plan, server.dictionary(), &self.transaction.mdl, timeout)
@@ -195,6 +307,8 @@ impl Session {
     /// Borrows what expressions see and what statements work with apart from each other.
     pub(crate) fn split<'a>(&'a mut self, server: &'a Server) -> (SessionScope<'a>, Parts<'a>) {
         let computed = self.computed_without_database();
+        let read_only = self.would_be_read_only();
+        let (trx, mdl) = self.transaction.parts();
         let scope = SessionScope {
             server,
             entry: &self.entry,
@@ -209,8 +323,14 @@ impl Session {
             rights: &self.rights,
             shown: &self.shown,
             user_locks: &mut self.user_locks,
+            programs: &mut self.programs,
+            in_use: &mut self.in_use,
+            plan_generation: self.plan_generation,
+            read_only,
+            database: None,
+            mdl,
+            error_recorded: &mut self.error_recorded,
         };
-        let (trx, mdl) = self.transaction.parts();
         let parts = Parts {
             trx,
             mdl,
@@ -262,6 +382,9 @@ fn finish(
         return Ok(session.finish_rows(out, outcome.found_rows, stored, reply));
     }
     session.row_count = outcome.affected_rows as i64;
+    if reply.quiet {
+        return Ok(stored);
+    }
     let done = Done {
         affected_rows: outcome.affected_rows,
         insert_id: outcome.insert_id,
@@ -281,6 +404,7 @@ impl Session {
         reply: Reply,
     ) -> StoredRows {
         self.row_count = -1;
+        self.sent_rows = true;
         self.entry.counters.add(Counter::RowsSent, rows);
         let state = self.take_state(out.capabilities);
         let ok = wire::OkPacket {
@@ -431,7 +555,7 @@ pub(crate) fn run_for_effect(
     Ok(Done { affected_rows: affected, insert_id: session.last_insert_id, info: String::new() })
 }
 
-fn counter_of(plan: &Plan) -> Counter {
+pub(crate) fn counter_of(plan: &Plan) -> Counter {
     match &plan.kind {
         PlanKind::Query(_) => Counter::ComSelect,
         PlanKind::Insert(_) => Counter::ComInsert,
@@ -555,8 +679,8 @@ pub(crate) fn filter(
 
 /// A sink that keeps rows as values.
 #[derive(Default)]
-struct Kept {
-    rows: Vec<Vec<Value>>,
+pub(crate) struct Kept {
+    pub(crate) rows: Vec<Vec<Value>>,
     row: Vec<Value>,
 }
 

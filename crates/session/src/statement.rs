@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::registry::Kill;
 use crate::results::{Format, ResultOptions, ResultWriter};
 use crate::session::{Done, Session};
-use crate::{binlog_files, set, show, sql, table_locks, transaction};
+use crate::{binlog_files, program, set, show, sql, table_locks, transaction};
 
 /// How a statement's result goes out.
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +29,13 @@ pub(crate) struct Reply {
     pub definitions: bool,
     /// Keep the rows for COM_STMT_FETCH.
     pub cursor: bool,
+    /// Only a result set is sent, no OK: a statement of a procedure.
+    pub quiet: bool,
 }
 
 impl Reply {
     pub(crate) const TEXT: Self =
-        Self { format: Format::Text, more: false, definitions: true, cursor: false };
+        Self { format: Format::Text, more: false, definitions: true, cursor: false, quiet: false };
 }
 
 /// What the connection does after a statement.
@@ -146,6 +148,13 @@ pub(crate) fn run_one(
         Statement::PurgeLogs(p) => binlog_files::purge(session, out, p, reply)?,
         Statement::Reset(r) => binlog_files::reset(session, out, r, reply)?,
         Statement::Flush(f) => flush(session, out, f, reply)?,
+        Statement::Call(c) => program::call(session, out, c, reply)?,
+        Statement::Compound(body) => program::run_compound(session, out, body, text, reply)?,
+        Statement::Signal(s) => program::signal(session, out, s, reply)?,
+        Statement::GetDiagnostics(g) => program::get_diagnostics(session, out, g, reply)?,
+        Statement::CreateRoutine(_) | Statement::AlterRoutine(_) | Statement::DropRoutine(_) => {
+            program::define(session, out, statement, text, reply)?;
+        }
         Statement::LockTables(l) => table_locks::lock_tables(session, out, l, reply)?,
         Statement::UnlockTables => table_locks::unlock_tables(session, out, reply)?,
         // A comment that says nothing to this version.
@@ -180,6 +189,9 @@ impl Session {
     pub(crate) fn fail(&mut self, out: &mut Output, error: ClientError) {
         self.row_count = -1;
         out.error(&error);
+        if std::mem::take(&mut self.error_recorded) {
+            return;
+        }
         self.diagnostics.add(crate::diagnostics::Level::Error, error, self.settings.max_error_count);
     }
 
@@ -233,7 +245,7 @@ fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
 }
 
 /// Statements that end the open transaction before they run.
-fn commits_implicitly(statement: &Statement<'_>) -> bool {
+pub(crate) fn commits_implicitly(statement: &Statement<'_>) -> bool {
     use Statement as S;
     matches!(
         statement,
@@ -264,6 +276,8 @@ fn commits_implicitly(statement: &Statement<'_>) -> bool {
             | S::Grant(_)
             | S::Revoke(_)
             | S::CreateRoutine(_)
+            | S::AlterRoutine(_)
+            | S::AlterEvent(_)
             | S::DropRoutine(_)
             | S::CreateTrigger(_)
             | S::DropTrigger { .. }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use charset::Collation;
 use sql_exec::ddl::{DdlContext, execute_ddl};
-use sql_exec::{ExecSettings, SessionState, Workspace};
+use sql_exec::{ExecSettings, Inside, SessionState, Workspace};
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
-use sql_plan::expr::SessionValue;
+use sql_plan::expr::{RoutineCall, SessionValue};
 use storage::row::RowError;
 use storage::trx::Trx;
 use types::{Context, Value};
@@ -245,6 +245,9 @@ impl SessionState for Nobody {
     }
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
         Err(SqlError::not_supported(format!("information_schema.{table} at the start")))
+    }
+    fn call_routine(&mut self, call: &RoutineCall, _: Vec<Value>, _: Inside<'_>) -> SqlResult<Value> {
+        Err(SqlError::not_supported(format!("the function {} at the start", call.def.full_name())))
     }
     fn interrupted(&self) -> bool {
         false

@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use catalog::mdl::MdlContext;
+use catalog::mdl::{MdlContext, MdlHandle};
 use client_error::{ClientError, connection as error};
 use sql_plan::error::SqlError;
 use sql_syntax::ast::{self, Completion, TransactionStatement};
@@ -128,8 +128,8 @@ impl Transaction {
         self.trx.as_ref()
     }
     /// The engine's transaction and the metadata locks of the running statement.
-    pub(crate) fn parts(&mut self) -> (Option<&mut Trx>, &mut MdlContext) {
-        (self.trx.as_mut(), &mut self.mdl)
+    pub(crate) fn parts(&mut self) -> (Option<&mut Trx>, &MdlHandle) {
+        (self.trx.as_mut(), &self.mdl)
     }
 
     /// The prepared engine transaction of the session's own branch.

@@ -7,7 +7,7 @@ use catalog::Catalog;
 use catalog::mdl::{MdlError, MdlHandle, MdlMode};
 use row_format::RowLayout;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
-use sql_plan::expr::SessionValue;
+use sql_plan::expr::{RoutineCall, SessionValue};
 use sql_plan::plan::Plan;
 use std::sync::Arc;
 use storage::row::RowBuf;
@@ -29,8 +29,18 @@ pub trait SessionState {
     ) -> SqlResult<Value>;
     /// Rows of a virtual table (information_schema, performance_schema), one `Vec` a row.
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>>;
+    /// Runs a stored function inside the running statement.
+    fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value>;
     /// True when the session was killed or its statement interrupted.
     fn interrupted(&self) -> bool;
+}
+
+/// What a running statement lends to the programs that it runs: functions and triggers.
+pub struct Inside<'a> {
+    pub trx: &'a mut Trx,
+    pub values: &'a mut Context,
+    pub warnings: &'a mut Warnings,
+    pub settings: ExecSettings,
 }
 
 /// Settings of the session that executing needs.
@@ -91,6 +101,14 @@ pub struct Workspace {
     pub(crate) slots: Vec<SlotRow>,
     pub(crate) key: Vec<u8>,
     pub(crate) body: Vec<u8>,
+    pub(crate) into: Vec<(u16, Value)>,
+}
+
+impl Workspace {
+    /// What the last SELECT ... INTO has for variables of the program, by parameter.
+    pub fn take_into(&mut self) -> Vec<(u16, Value)> {
+        std::mem::take(&mut self.into)
+    }
 }
 
 /// The current row of a slot.
@@ -142,10 +160,7 @@ pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &MdlHandle, timeout: Dur
     // The usual case counts no reference to the snapshot, which all connections share.
     if catalog.version() != plan.catalog_version {
         let now = catalog.snapshot();
-        let current = plan.tables.iter().all(|t| now.is_current(t))
-            && plan.views.iter().all(|v| now.is_current_view(v))
-            && (!plan.writes() || plan.relations_version == now.relations_version);
-        if !current {
+        if !plan.is_current(&now) {
             return Err(SqlError::StalePlan);
         }
     }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use catalog::TableHandle;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
-use sql_plan::expr::{ColumnRef, Expr, SessionValue, Slot, Subquery};
+use sql_plan::expr::{ColumnRef, Expr, RoutineCall, SessionValue, Slot, Subquery};
 use sql_plan::plan::Plan;
 use sql_plan::relations::TableRelations;
 use storage::row::{ReadMode, RowError, Strength, WaitMode};
 use storage::trx::Isolation;
 use types::{Context, Value};
 
-use crate::context::{ExecContext, SlotState};
+use crate::context::{ExecContext, Inside, SlotState};
 use crate::errors;
 use crate::join::HashTable;
 
@@ -198,6 +198,12 @@ impl Env for Exec<'_, '_> {
             .session
             .system_variable(name, global)
             .ok_or_else(|| SqlError::UnknownVariable(name.to_owned()))
+    }
+    fn routine(&mut self, call: &RoutineCall, args: Vec<Value>) -> SqlResult<Value> {
+        let cx = &mut *self.cx;
+        let settings = cx.settings;
+        let inside = Inside { trx: cx.trx, values: cx.values, warnings: cx.warnings, settings };
+        cx.session.call_routine(call, args, inside)
     }
     fn session_value(&mut self, which: SessionValue, args: &[Value]) -> SqlResult<Value> {
         self.cx.session.session_value(which, args, self.cx.warnings)

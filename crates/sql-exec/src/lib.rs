@@ -35,9 +35,10 @@ mod update;
 mod window;
 
 pub use admin::table_admin;
-pub use context::{ExecContext, ExecSettings, SessionState, Workspace, lock_tables, mdl_error};
+pub use context::{ExecContext, ExecSettings, Inside, SessionState, Workspace, lock_tables, mdl_error};
 pub use explain::{columns as explain_columns, explain};
 pub use outcome::Outcome;
 pub use row_events::apply_rows;
 pub use run::{ends_transaction, evaluate, run};
 pub use sink::{RowSink, SinkClosed};
+pub use store::store_variable;

@@ -2,7 +2,7 @@
 
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::expr::{Expr, Typed};
-use sql_plan::plan::{Plan, PlanKind, QueryBody, QueryPlan, Returning};
+use sql_plan::plan::{IntoTarget, Plan, PlanKind, QueryBody, QueryPlan, Returning};
 use types::Value;
 
 use crate::context::{ExecContext, SlotState};
@@ -187,8 +187,11 @@ impl Exec<'_, '_> {
                 text: "No data - zero rows fetched, selected, or processed".into(),
             }),
             Some(row) => {
-                for (name, value) in query.into.iter().zip(row) {
-                    self.cx.session.set_user_variable(name, value);
+                for (target, value) in query.into.iter().zip(row) {
+                    match target {
+                        IntoTarget::User(name) => self.cx.session.set_user_variable(name, value),
+                        IntoTarget::Local(index) => self.cx.workspace.into.push((*index, value.clone())),
+                    }
                 }
             }
         }

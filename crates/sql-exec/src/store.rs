@@ -55,7 +55,40 @@ pub(crate) fn convert(
     Ok(stored.value)
 }
 
+/// The value as a variable of a stored program holds it.
+///
+/// # Errors
+/// What the variable cannot hold, in strict mode.
+pub fn store_variable(
+    def: &ColumnDef,
+    value: Value,
+    cx: &mut Context,
+    warnings: &mut Warnings,
+) -> SqlResult<Value> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let strict = cx.sql_mode.strict();
+    let stored = store(&def.ty, &value, cx);
+    if let Some(problem) = stored.problem {
+        let told = if strict { problem.error } else { problem.warning };
+        // A variable is no row, but for this one message.
+        let row = u64::from(told == Warning::OutOfRange);
+        let condition = condition_of(["", ""], def, told, StoreMode { strict, row });
+        match problem.severity {
+            Severity::Note => warnings.note(condition),
+            Severity::Warning if strict => return Err(condition),
+            Severity::Warning => warnings.warn(condition),
+        }
+    }
+    Ok(stored.value)
+}
+
 fn condition(table: &TableHandle, def: &ColumnDef, warning: Warning, mode: StoreMode) -> SqlError {
+    condition_of([&table.def.schema, &table.def.name], def, warning, mode)
+}
+
+fn condition_of(table: [&str; 2], def: &ColumnDef, warning: Warning, mode: StoreMode) -> SqlError {
     let (column, row) = (def.name.clone(), mode.row);
     match warning {
         Warning::Truncated => SqlError::DataTruncated { column, row },
@@ -66,7 +99,7 @@ fn condition(table: &TableHandle, def: &ColumnDef, warning: Warning, mode: Store
         | Warning::IncorrectValue { as_type, text }
         | Warning::TruncatedWrongValue { as_type, text } => {
             let kind = as_type.text().to_lowercase();
-            let column = format!("`{}`.`{}`.`{}`", table.def.schema, table.def.name, def.name);
+            let column = format!("`{}`.`{}`.`{}`", table[0], table[1], def.name);
             if as_type == TypeName::Str {
                 return SqlError::IncorrectStringValue { kind, value: text, column, row };
             }

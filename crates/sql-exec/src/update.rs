@@ -508,6 +508,7 @@ fn reads_row_only(e: &Expr) -> bool {
             | Expr::SystemVariable(_)
             | Expr::Session(..)
             | Expr::InsertValue(_)
+            | Expr::Routine(_)
     ) && !matches!(e, Expr::Call { function, .. } if !function.is_deterministic());
     e.children(&mut |c| good &= reads_row_only(c));
     good

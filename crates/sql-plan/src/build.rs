@@ -29,7 +29,13 @@ impl<'a> Planner<'a> {
         use ast::Expr as A;
         match e {
             A::Literal(literal) => self.literal(literal),
-            A::Column(column) => self.column(&Name::of(column), clause),
+            A::Column(column) => {
+                let name = Name::of(column);
+                match self.local(&name) {
+                    Some(local) => Ok(local),
+                    None => self.column(&name, clause),
+                }
+            }
             A::Param(n) => Ok(Typed::new(Expr::Param(*n as u16), self.param_type())),
             A::UserVariable(name) => {
                 let collation = self.cx.connection_collation;
@@ -128,6 +134,16 @@ impl<'a> Planner<'a> {
         };
         let ty = of_value(&value);
         Ok(Typed::new(Expr::Const(value), ty))
+    }
+
+    /// A variable of the stored program: it hides columns of its name.
+    fn local(&self, name: &Name) -> Option<Typed> {
+        let locals = self.cx.locals?;
+        if name.schema.is_some() {
+            return None;
+        }
+        let local = locals.find(name.table.as_deref(), &name.column)?;
+        Some(Typed::new(Expr::Param(local.index), local.ty))
     }
 
     /// A column by name: this block, then its aliases where they count, then the blocks around it.

@@ -1,22 +1,25 @@
 //! Calls of functions: control flow becomes CASE, session values their own node, the rest goes to the registry.
 
+use std::sync::Arc;
+
+use catalog::program::ProgramKind;
 use charset::Collation;
 use sql_syntax::ast;
 use types::Value;
 
 use crate::error::{Clause, SqlError, SqlResult};
-use crate::expr::{ArithOp, CastTo, CompareOp, Expr, SessionValue, Typed};
+use crate::expr::{ArithOp, CastTo, CompareOp, Expr, RoutineCall, SessionValue, Typed};
 use crate::fold;
 use crate::function;
 use crate::meta::{Coercibility, ExprType, Nature};
 use crate::planner::Planner;
 use crate::scope::Name;
-use crate::typing::unify;
+use crate::typing::{of_column, unify};
 
 impl<'a> Planner<'a> {
     pub(crate) fn call(&mut self, call: &ast::Call<'a>, clause: Clause) -> SqlResult<Typed> {
         if let Some(database) = call.database {
-            return Err(SqlError::UnknownFunction(format!("{}.{}", database, call.name)));
+            return self.stored(&database.text(), &call.name.text(), call.args, clause);
         }
         let name = call.name.text().to_lowercase();
         let typed = match self.session_value(&name, call.args, clause) {
@@ -112,9 +115,7 @@ impl<'a> Planner<'a> {
 
     fn registered(&mut self, name: &str, args: &[ast::Expr<'a>], clause: Clause) -> SqlResult<Typed> {
         let Some(function) = function::find(name) else {
-            let schema =
-                if self.cx.database.is_empty() { String::new() } else { format!("{}.", self.cx.database) };
-            return Err(SqlError::UnknownFunction(format!("{schema}{name}")));
+            return self.stored(self.cx.database, name, args, clause);
         };
         let args: SqlResult<Vec<Typed>> = args.iter().map(|a| self.expr(a, clause)).collect();
         let mut args = args?;
@@ -141,6 +142,34 @@ impl<'a> Planner<'a> {
             *arg = self.as_json(arg.clone())?;
         }
         Ok(())
+    }
+
+    /// A stored function.
+    fn stored(
+        &mut self,
+        schema: &str,
+        name: &str,
+        args: &[ast::Expr<'a>],
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let Some(def) = self.cx.catalog.routine(ProgramKind::Function, schema, name).cloned() else {
+            let full = if schema.is_empty() { name.to_owned() } else { format!("{schema}.{name}") };
+            return Err(SqlError::UnknownFunction(full));
+        };
+        if args.len() != def.params.len() {
+            return Err(SqlError::RoutineArguments {
+                kind: def.kind.word(),
+                name: def.full_name(),
+                expected: def.params.len(),
+                got: args.len(),
+            });
+        }
+        let args: SqlResult<Vec<Expr>> = args.iter().map(|a| Ok(self.expr(a, clause)?.expr)).collect();
+        let ty = def.returns.as_ref().map_or(ExprType::bigint(), |c| of_column(&c.ty, true, c.width));
+        if !self.routines.iter().any(|r| Arc::ptr_eq(r, &def)) {
+            self.routines.push(def.clone());
+        }
+        Ok(Typed::new(Expr::Routine(Box::new(RoutineCall { def, args: args? })), ty))
     }
 
     /// A call with its type; a text takes the collation of the static type.

@@ -59,6 +59,10 @@ pub enum SqlError {
         clause: Clause,
     },
     NotUniqueTable(String),
+    /// A table with triggers was to move to another database.
+    TriggerInWrongSchema,
+    /// A stored program has no such variable.
+    UndeclaredVariable(String),
     /// LOCK TABLES did not name it.
     TableNotLocked(String),
     TableLockedForRead(String),
@@ -72,6 +76,13 @@ pub enum SqlError {
     },
     UnknownFunction(String),
     WrongParameterCount(String),
+    /// A stored routine was called with the wrong number of arguments.
+    RoutineArguments {
+        kind: &'static str,
+        name: String,
+        expected: usize,
+        got: usize,
+    },
     UnknownVariable(String),
     IncorrectTableName(String),
     IncorrectDatabaseName(String),

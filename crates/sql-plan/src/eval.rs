@@ -10,7 +10,7 @@ use charset::Collation;
 use types::{Context, Value};
 
 use crate::error::{SqlError, SqlResult};
-use crate::expr::{ColumnRef, CompareAs, CompareOp, Expr, SessionValue, Subquery, Truth};
+use crate::expr::{ColumnRef, CompareAs, CompareOp, Expr, RoutineCall, SessionValue, Subquery, Truth};
 use crate::like;
 use crate::ops;
 
@@ -25,6 +25,10 @@ pub trait Env {
     fn set_user_variable(&mut self, name: &str, value: &Value);
     fn system_variable(&mut self, name: &str, global: bool) -> SqlResult<Value>;
     fn session_value(&mut self, which: SessionValue, args: &[Value]) -> SqlResult<Value>;
+    /// Runs a stored function.
+    fn routine(&mut self, call: &RoutineCall, _args: Vec<Value>) -> SqlResult<Value> {
+        Err(SqlError::not_supported(format!("the function {} here", call.def.full_name())))
+    }
 }
 
 impl Expr {
@@ -114,6 +118,10 @@ impl Expr {
             Self::Session(which, args) => {
                 let values: SqlResult<Vec<Value>> = args.iter().map(|a| a.eval(env)).collect();
                 env.session_value(*which, &values?)
+            }
+            Self::Routine(call) => {
+                let values: SqlResult<Vec<Value>> = call.args.iter().map(|a| a.eval(env)).collect();
+                env.routine(call, values?)
             }
             Self::InsertValue(column) => env.insert_value(*column),
             Self::Row(_) => Err(SqlError::OperandColumns(1)),

@@ -9,6 +9,9 @@
 //! 1. An `Expr` holds no name that still needs resolution and no reference into the syntax tree.
 //! 2. Aggregates occur only in `SelectPlan::group`; elsewhere they have become columns of the group's slot.
 
+use std::sync::Arc;
+
+use catalog::program::RoutineDef;
 use charset::Collation;
 use types::{FixedKind, Value};
 
@@ -252,6 +255,15 @@ pub enum Expr {
     InsertValue(u16),
     /// A row constructor, operand of a comparison of rows.
     Row(Vec<Expr>),
+    /// A stored function.
+    Routine(Box<RoutineCall>),
+}
+
+/// A call of a stored function.
+#[derive(Debug, Clone)]
+pub struct RoutineCall {
+    pub def: Arc<RoutineDef>,
+    pub args: Vec<Expr>,
 }
 
 /// Functions whose value the session knows.
@@ -332,6 +344,7 @@ impl Expr {
             | Self::Call { args: list, .. } => {
                 list.iter().for_each(visit);
             }
+            Self::Routine(call) => call.args.iter().for_each(visit),
             Self::Not(arg)
             | Self::IsNull { arg, .. }
             | Self::IsTruth { arg, .. }
@@ -394,6 +407,7 @@ impl Expr {
             | Self::Call { args: list, .. } => {
                 list.iter_mut().for_each(visit);
             }
+            Self::Routine(call) => call.args.iter_mut().for_each(visit),
             Self::Not(arg)
             | Self::IsNull { arg, .. }
             | Self::IsTruth { arg, .. }
@@ -462,6 +476,7 @@ impl Expr {
             Self::Session(value, _) if value.acts() => false,
             Self::Session(..) | Self::SystemVariable(_) => true,
             Self::Call { function, .. } if !function.is_deterministic() => false,
+            Self::Routine(call) if !call.def.deterministic => false,
             other => {
                 let mut fixed = true;
                 other.children(&mut |c| fixed &= c.is_fixed());
@@ -473,7 +488,7 @@ impl Expr {
     /// True when it has the same value in every execution.
     pub fn is_constant(&self) -> bool {
         let mut constant = match self {
-            Self::Param(_) | Self::Session(..) | Self::SystemVariable(_) => false,
+            Self::Param(_) | Self::Session(..) | Self::SystemVariable(_) | Self::Routine(_) => false,
             Self::Call { function, .. } if function.reads_statement() => false,
             // A time becomes a date and time by the statement's day.
             Self::Cast { to: CastTo::Date | CastTo::DateTime { .. }, arg } => {

@@ -49,4 +49,4 @@ pub mod view_text;
 mod views;
 mod window;
 
-pub use planner::{LockedTable, PlanContext, Variables, plan, plan_expr};
+pub use planner::{Local, Locals, LockedTable, PlanContext, Variables, plan, plan_expr};

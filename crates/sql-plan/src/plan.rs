@@ -12,7 +12,8 @@
 
 use std::sync::Arc;
 
-use catalog::{TableHandle, ViewDef};
+use catalog::program::RoutineDef;
+use catalog::{Snapshot, TableHandle, ViewDef};
 use smallvec::SmallVec;
 use types::Value;
 
@@ -36,6 +37,8 @@ pub struct Plan {
     /// Foreign keys around the tables that are changed.
     pub relations: Arc<[TableRelations]>,
     pub relations_version: u64,
+    /// Stored functions that it calls itself.
+    pub routines: Vec<Arc<RoutineDef>>,
     /// Catalog version the plan was made for.
     pub catalog_version: u64,
 }
@@ -69,6 +72,20 @@ impl Plan {
             PlanKind::Query(_) | PlanKind::Do(_) => false,
         }
     }
+    /// Whether running it may run stored functions or triggers.
+    pub fn runs_programs(&self) -> bool {
+        !self.routines.is_empty() || self.tables.iter().any(|t| !t.triggers.is_empty() && self.changes(t))
+    }
+    /// Whether it is the same as when it was planned.
+    pub fn is_current(&self, now: &Snapshot) -> bool {
+        let same = |r: &Arc<RoutineDef>| {
+            now.routine(r.kind, &r.schema, &r.name).is_some_and(|found| Arc::ptr_eq(found, r))
+        };
+        self.tables.iter().all(|t| now.is_current(t))
+            && self.views.iter().all(|v| now.is_current_view(v))
+            && (!self.writes() || self.relations_version == now.relations_version)
+            && self.routines.iter().all(same)
+    }
     /// Whether running it takes a write transaction.
     pub fn writes(&self) -> bool {
         matches!(self.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_))
@@ -80,8 +97,17 @@ impl Plan {
 pub struct QueryPlan {
     pub body: QueryBody,
     pub columns: Vec<ColumnMeta>,
-    /// SELECT ... INTO @a, @b.
-    pub into: Vec<Box<str>>,
+    /// SELECT ... INTO @a, b.
+    pub into: Vec<IntoTarget>,
+}
+
+/// Where SELECT ... INTO puts a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntoTarget {
+    /// `@name`, in lower case.
+    User(Box<str>),
+    /// A variable of the stored program, by its parameter.
+    Local(u16),
 }
 
 #[derive(Debug, Clone)]

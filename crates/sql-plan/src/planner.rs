@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::program::RoutineDef;
 use catalog::{Snapshot, TableHandle, ViewDef};
 use charset::Collation;
 use sql_syntax::ast;
@@ -11,6 +12,7 @@ use crate::dml;
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot, SlotSet};
 use crate::guard::{Guard, Guarded};
+use crate::meta::ExprType;
 use crate::plan::{Plan, PlanKind, QueryPlan};
 use crate::recursive::CommonTable;
 use crate::scope::Scope;
@@ -42,8 +44,25 @@ pub struct PlanContext<'a> {
     pub user: &'a str,
     /// LOCK TABLES: the only tables that may be named.
     pub locked: Option<&'a [LockedTable]>,
+    /// Variables of the stored program around the statement.
+    pub locals: Option<&'a dyn Locals>,
     /// Fills in virtual tables (information_schema); `None` when there is no such table.
     pub virtual_table: &'a dyn Fn(&str, &str) -> Option<crate::plan::VirtualTable>,
+}
+
+/// A variable of a stored program: its value is the statement's parameter `index`.
+#[derive(Debug, Clone, Copy)]
+pub struct Local {
+    pub index: u16,
+    pub ty: ExprType,
+}
+
+/// What the planner asks of a stored program.
+pub trait Locals {
+    /// `name`, or the field `name` of the row variable `row` (NEW and OLD are such).
+    fn find(&self, row: Option<&str>, name: &str) -> Option<Local>;
+    /// The fields of a row variable.
+    fn row(&self, name: &str) -> Option<Vec<Local>>;
 }
 
 /// A table of LOCK TABLES.
@@ -63,6 +82,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) next_slot: Slot,
     pub(crate) next_subquery: u16,
     pub(crate) tables: Vec<Arc<TableHandle>>,
+    /// Stored functions that are called.
+    pub(crate) routines: Vec<Arc<RoutineDef>>,
     /// Common table expressions that can be named, innermost last.
     pub(crate) common: Vec<CommonTable<'a>>,
     /// WINDOW clauses of the blocks that are being planned, innermost last.
@@ -105,7 +126,7 @@ pub fn plan<'a>(
 }
 
 /// One expression without tables: SET, LIMIT of SHOW, KILL.
-pub fn plan_expr<'a>(e: &ast::Expr<'a>, cx: &'a PlanContext<'a>) -> SqlResult<(Plan, crate::meta::ExprType)> {
+pub fn plan_expr<'a>(e: &ast::Expr<'a>, cx: &'a PlanContext<'a>) -> SqlResult<(Plan, ExprType)> {
     let mut planner = Planner::new(cx);
     planner.scopes.push(Scope::default());
     let typed = planner.expr(e, Clause::Select)?;
@@ -121,6 +142,7 @@ impl<'a> Planner<'a> {
             next_slot: 0,
             next_subquery: 0,
             tables: Vec::new(),
+            routines: Vec::new(),
             common: Vec::new(),
             windows: Vec::new(),
             views: Vec::new(),
@@ -156,6 +178,7 @@ impl<'a> Planner<'a> {
             views: self.views,
             relations: relations.into(),
             relations_version: self.cx.catalog.relations_version,
+            routines: self.routines,
             catalog_version: self.cx.catalog.version,
         }
     }

@@ -117,6 +117,7 @@ fn over_columns<'a>(def: &TableDef, expr: &ast::Expr<'a>, clause: Clause) -> Sql
         variables: &NoVariables,
         user: "",
         locked: None,
+        locals: None,
         virtual_table: &|_, _| None,
     };
     let mut planner = Planner::new(&cx);

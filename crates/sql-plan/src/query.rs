@@ -8,8 +8,8 @@ use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{ColumnRef, Expr, SlotSet, Typed};
 use crate::meta::ColumnMeta;
 use crate::plan::{
-    GroupPlan, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan,
-    SetTerm, SortKey, Source,
+    GroupPlan, IntoTarget, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp,
+    SetPlan, SetTerm, SortKey, Source,
 };
 use crate::planner::Planner;
 use crate::recursive::CommonTable;
@@ -23,10 +23,7 @@ impl<'a> Planner<'a> {
             None => {}
             Some(ast::SelectInto::Variables(targets)) => {
                 for target in *targets {
-                    let ast::IntoTarget::User(name) = target else {
-                        return Err(SqlError::not_supported("SELECT ... INTO a program variable here"));
-                    };
-                    plan.into.push(name.text().to_lowercase().into());
+                    self.add_target(target, &mut plan.into)?;
                 }
                 if plan.into.len() != plan.columns.len() {
                     return Err(SqlError::Other {
@@ -39,6 +36,25 @@ impl<'a> Planner<'a> {
             Some(_) => return Err(SqlError::not_supported("SELECT ... INTO a file")),
         }
         Ok(plan)
+    }
+
+    fn add_target(&self, target: &ast::IntoTarget<'a>, out: &mut Vec<IntoTarget>) -> SqlResult<()> {
+        let (row, name) = match target {
+            ast::IntoTarget::User(name) => {
+                out.push(IntoTarget::User(name.text().to_lowercase().into()));
+                return Ok(());
+            }
+            ast::IntoTarget::Local { name, field: Some(field) } => (Some(name.text()), field.text()),
+            ast::IntoTarget::Local { name, field: None } => (None, name.text()),
+        };
+        if let Some(local) = self.cx.locals.and_then(|l| l.find(row.as_deref(), &name)) {
+            out.push(IntoTarget::Local(local.index));
+            return Ok(());
+        }
+        let fields = self.cx.locals.filter(|_| row.is_none()).and_then(|l| l.row(&name));
+        let fields = fields.ok_or_else(|| SqlError::UndeclaredVariable(name.into_owned()))?;
+        out.extend(fields.iter().map(|f| IntoTarget::Local(f.index)));
+        Ok(())
     }
 
     pub(crate) fn query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {

@@ -184,15 +184,19 @@ fn is_exact(t: &ExprType) -> bool {
     t.field.is_integer() || t.field == FieldType::Decimal || t.field.is_temporal()
 }
 
+/// A parameter whose type only its value will show; variables of stored programs have one.
+fn is_untyped(t: &Typed) -> bool {
+    matches!(t.expr, Expr::Param(_)) && t.ty.coercibility == Coercibility::Coercible
+}
+
 /// How values of two static types are compared.
 pub fn compare_as(left: &Typed, right: &Typed, operation: &str) -> SqlResult<CompareAs> {
     let (l, r) = (&left.ty, &right.ty);
-    let param = matches!(left.expr, Expr::Param(_)) || matches!(right.expr, Expr::Param(_));
+    let param = is_untyped(left) || is_untyped(right);
     let texts = |t: &ExprType| t.field.is_text() || t.field == FieldType::Null;
     if param {
-        let other = if matches!(left.expr, Expr::Param(_)) { r } else { l };
-        let collation = if other.field.is_text() && !matches!(right.expr, Expr::Param(_)) || l.field.is_text()
-        {
+        let other = if is_untyped(left) { r } else { l };
+        let collation = if other.field.is_text() && !is_untyped(right) || l.field.is_text() {
             other.collation
         } else {
             l.collation

@@ -53,7 +53,7 @@ pub(super) fn events(
         skip: literal(session, limit.and_then(|l| l.offset.as_ref()), 0)?,
         count: literal(session, limit.and_then(|l| l.count.as_ref()), u64::MAX)?,
     };
-    let mut list = Listing { columns, rows: Vec::new() };
+    let mut list = Listing { columns, rows: Vec::new(), like_column: 0 };
     let server = std::sync::Arc::clone(session.server());
     if !server.log_bin() {
         return Ok(list);

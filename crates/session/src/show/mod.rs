@@ -6,10 +6,12 @@
 mod accounts;
 mod binlog;
 mod innodb;
+mod programs;
 mod schema;
 mod server;
 mod visible;
 
+use catalog::program::ProgramKind;
 use charset::Collation;
 use client_error::{ClientError, connection as error};
 use sql_exec::RowSink;
@@ -32,11 +34,13 @@ pub(crate) use visible::column_privileges;
 pub(crate) struct Listing {
     pub columns: Vec<ColumnMeta>,
     pub rows: Vec<Vec<Value>>,
+    /// The column that LIKE compares.
+    pub like_column: usize,
 }
 
 impl Listing {
     fn new(columns: Vec<ColumnMeta>) -> Self {
-        Self { columns, rows: Vec::new() }
+        Self { columns, rows: Vec::new(), like_column: 0 }
     }
     fn row(&mut self, values: impl IntoIterator<Item = Value>) {
         let row: Vec<_> = values.into_iter().collect();
@@ -74,6 +78,12 @@ fn date_time(name: &str) -> ColumnMeta {
     ColumnMeta::plain(
         name,
         ExprType { field: FieldType::DateTime, length: 19, decimals: 0, ..ExprType::null() },
+    )
+}
+fn date_time_2(name: &str) -> ColumnMeta {
+    ColumnMeta::plain(
+        name,
+        ExprType { field: FieldType::DateTime, length: 22, decimals: 2, ..ExprType::null() },
     )
 }
 fn s(text: &str) -> Value {
@@ -119,9 +129,12 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::CreateTable(name) => schema::create_table(session, name)?,
         K::CreateView(name) => schema::create_view(session, name)?,
         K::CreateDatabase { if_not_exists, name } => schema::create_database(session, *name, *if_not_exists)?,
-        K::ProcedureStatus | K::FunctionStatus | K::PackageStatus | K::PackageBodyStatus => {
-            schema::routines()
-        }
+        K::ProcedureStatus => programs::routines(session, Some(ProgramKind::Procedure)),
+        K::FunctionStatus => programs::routines(session, Some(ProgramKind::Function)),
+        K::PackageStatus | K::PackageBodyStatus => programs::routines(session, None),
+        K::CreateProcedure(name) => programs::create(session, ProgramKind::Procedure, name)?,
+        K::CreateFunction(name) => programs::create(session, ProgramKind::Function, name)?,
+        K::CreateTrigger(name) => programs::create_of_trigger(session, name)?,
         K::Variables(scope) => server::variables(session, *scope),
         K::Status(scope) => server::status(session, *scope),
         K::ProcessList { full } => server::process_list(session, *full),
@@ -207,10 +220,11 @@ fn send(
     filter: Option<&ShowFilter<'_>>,
     reply: Reply,
 ) -> Result<(), ClientError> {
+    let like = listing.like_column;
     match filter {
         Some(ShowFilter::Like(pattern)) => {
             listing.rows.retain(|row| {
-                let first = row.first().map(crate::text::to_string).unwrap_or_default();
+                let first = row.get(like).map(crate::text::to_string).unwrap_or_default();
                 sql_plan::like::matches(Collation::UTF8MB3_GENERAL_CI, first.as_bytes(), pattern, Some('\\'))
             });
         }

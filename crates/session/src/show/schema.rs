@@ -161,7 +161,7 @@ pub(super) fn open_tables(session: &Session) -> Listing {
     list
 }
 
-fn blob_text(name: &str, nullable: bool) -> ColumnMeta {
+pub(super) fn blob_text(name: &str, nullable: bool) -> ColumnMeta {
     let ty = ExprType { field: FieldType::Blob, length: 196_605, ..text(name, 1).ty };
     let mut meta = ColumnMeta::plain(name, ty.nullable(nullable));
     meta.flags |= sql_plan::meta::flags::BLOB;
@@ -372,22 +372,9 @@ pub(super) fn create_database(
     Ok(list)
 }
 
-/// Triggers are not there yet: the list is empty, the database is checked.
 pub(super) fn triggers(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
-    database(session, named)?;
-    Ok(Listing::new(vec![
-        text("Trigger", 64),
-        text("Event", 6),
-        text("Table", 64),
-        blob_text("Statement", true),
-        text("Timing", 6),
-        date_time("Created"),
-        text("sql_mode", 8192),
-        nullable("Definer", 384),
-        text("character_set_client", 32),
-        text("collation_connection", 64),
-        text("Database Collation", 64),
-    ]))
+    let schema = database(session, named)?.def.name.clone();
+    super::programs::triggers(session, &schema)
 }
 
 /// Events are not there yet.
@@ -410,23 +397,6 @@ pub(super) fn events(session: &Session, named: Option<Ident<'_>>) -> Result<List
         text("collation_connection", 64),
         text("Database Collation", 64),
     ]))
-}
-
-/// Stored routines are not there yet.
-pub(super) fn routines() -> Listing {
-    Listing::new(vec![
-        text("Db", 64),
-        text("Name", 64),
-        text("Type", 13),
-        text("Definer", 384),
-        date_time("Modified"),
-        date_time("Created"),
-        text("Security_type", 7),
-        blob_text("Comment", false),
-        text("character_set_client", 32),
-        text("collation_connection", 64),
-        text("Database Collation", 64),
-    ])
 }
 
 /// COM_FIELD_LIST: a table's columns whose names match, each with its default.

@@ -383,7 +383,7 @@ variables! {
     MAX_SEEKS_FOR_KEY: "max_seeks_for_key", Both, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;
     MAX_SESSION_MEM_USED: "max_session_mem_used", Both, uint(8192, 18446744073709551615, 1), "9223372036854775807", Dynamic, Arg::Required, Inert;
     MAX_SORT_LENGTH: "max_sort_length", Both, uint(64, 8388608, 1), "1024", Dynamic, Arg::Required, Inert;
-    MAX_SP_RECURSION_DEPTH: "max_sp_recursion_depth", Both, uint(0, 255, 1), "0", Dynamic, Arg::Optional, Inert;
+    MAX_SP_RECURSION_DEPTH: "max_sp_recursion_depth", Both, uint(0, 255, 1), "0", Dynamic, Arg::Optional, Wired;
     MAX_STATEMENT_TIME: "max_statement_time", Both, double(0.0, 31536000.0), "0.000000", Dynamic, Arg::Required, Wired;
     MAX_TMP_SESSION_SPACE_USAGE: "max_tmp_session_space_usage", Both, uint(0, 18446744073709551615, 65536), "1099511627776", Dynamic, Arg::Required, Inert;
     MAX_TMP_TOTAL_SPACE_USAGE: "max_tmp_total_space_usage", Global, uint(0, 18446744073709551615, 65536), "1099511627776", Dynamic, Arg::Required, Inert;

@@ -549,6 +549,7 @@ fn finish(
         if !same && cx.catalog.snapshot().table(&schema, &name).is_some() {
             return Err(SqlError::TableExists(name));
         }
+        super::drop::move_triggers(&mut change, (&old.def.schema, &old.def.name), (&schema, &name))?;
         change.remove_table(&old.def.schema, &old.def.name).map_err(|e| storage_error(e, &old.def.name))?;
         let from = (old.def.schema.as_str(), old.def.name.as_str());
         foreign::point_at(&mut new.def, from, (&schema, &name));

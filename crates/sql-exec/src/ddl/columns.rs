@@ -159,6 +159,17 @@ pub(super) fn is_computed(def: &ColumnDef, e: &ast::Expr<'_>) -> bool {
     }
 }
 
+/// A variable of a stored program, a parameter or a function's result.
+pub fn variable(name: &str, ty: &D<'_>, collation: Collation) -> SqlResult<ColumnDef> {
+    let declared = declared(name, ty, collation, None)?;
+    Ok(ColumnDef {
+        width: declared.width,
+        decimals: declared.decimals,
+        zerofill: declared.zerofill,
+        ..ColumnDef::new(name, declared.ty)
+    })
+}
+
 fn on_update(def: &ColumnDef, e: &ast::Expr<'_>) -> SqlResult<bool> {
     let temporal = matches!(def.ty, ColumnType::Timestamp { .. } | ColumnType::DateTime { .. });
     if temporal && is_now(e) { Ok(true) } else { Err(SqlError::InvalidOnUpdate(def.name.clone())) }

@@ -97,6 +97,8 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     }
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
+        let old_name = (def.schema.as_str(), def.name.as_str());
+        change.move_triggers(old_name, None).map_err(|e| storage_error(e, &def.name))?;
         change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
         change.drop_space(old.def.space, old.def.id);
     }

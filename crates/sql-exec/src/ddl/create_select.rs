@@ -56,6 +56,8 @@ pub(super) fn table(
     super::foreign::finish(new.foreign, &mut def, cx)?;
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
+        let old_name = (def.schema.as_str(), def.name.as_str());
+        change.move_triggers(old_name, None).map_err(|e| storage_error(e, &def.name))?;
         change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
         change.drop_space(old.def.space, old.def.id);
     }
@@ -109,6 +111,11 @@ pub(super) fn column_of(meta: &ColumnMeta, snapshot: &Snapshot, missing: bool) -
     let default = if nullable { DefaultValue::Null } else { DefaultValue::None };
     let width = matches!(ty, ColumnType::Int { .. }).then(|| meta.ty.length.clamp(1, 21));
     ColumnDef { width, nullable, default, ..ColumnDef::new(meta.name.clone(), ty) }
+}
+
+/// A variable that holds what a query's column gives.
+pub fn variable_of(meta: &ColumnMeta) -> ColumnDef {
+    ColumnDef::new(meta.name.clone(), type_of(meta))
 }
 
 fn copy_of(column: &ColumnDef, name: &str, nullable: bool) -> ColumnDef {

@@ -41,6 +41,7 @@ pub(super) fn tables(s: &ast::DropTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
             continue;
         };
         logged.push(cx.logged_name(&schema, &table));
+        change.move_triggers((&schema, &table), None).map_err(|e| storage_error(e, &table))?;
         change.remove_table(&schema, &table).map_err(|e| storage_error(e, &table))?;
         change.drop_space(handle.def.space, handle.def.id);
     }
@@ -127,6 +128,7 @@ pub(super) fn rename(s: &ast::RenameTable<'_>, cx: &mut DdlContext<'_>) -> SqlRe
         let (old, new) = ((from.0.as_str(), from.1.as_str()), (to.0.as_str(), to.1.as_str()));
         foreign::point_at(&mut def, old, new);
         foreign::follow_rename(old, new, &mut change, cx)?;
+        move_triggers(&mut change, (&from.0, &from.1), (&to.0, &to.1))?;
         change.remove_table(&from.0, &from.1).map_err(|e| storage_error(e, &from.1))?;
         change.put_table(def.clone()).map_err(|e| storage_error(e, &to.1))?;
         moved.push((from, None));
@@ -153,4 +155,16 @@ fn rename_view(
     }
     change.remove_view(&from.0, &from.1).map_err(|e| storage_error(e, &from.1))?;
     change.put_view(ViewDef { name: to.1.clone(), ..view.clone() }).map_err(|e| storage_error(e, &to.1))
+}
+
+/// The triggers of a table follow its new name, inside its database.
+pub(super) fn move_triggers(
+    change: &mut CatalogChange,
+    from: (&str, &str),
+    to: (&str, &str),
+) -> SqlResult<()> {
+    if from.0 != to.0 && change.has_triggers(from) {
+        return Err(SqlError::TriggerInWrongSchema);
+    }
+    change.move_triggers(from, Some(to.1)).map_err(|e| storage_error(e, from.1))
 }

@@ -14,10 +14,13 @@ mod foreign;
 mod rules;
 mod view;
 
+pub use columns::variable;
+pub use create_select::variable_of;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::mdl::{MdlContext, MdlMode};
+use catalog::mdl::{MdlHandle, MdlMode};
 use catalog::{Catalog, CatalogChange, TableHandle};
 use charset::{Charset, Collation};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
@@ -42,7 +45,7 @@ pub type CommitFn<'a> = dyn FnMut(Trx, Option<&str>) -> Result<(), RowError> + '
 /// What statements about definitions and tables as a whole run in.
 pub struct DdlContext<'a> {
     pub catalog: &'a Arc<Catalog>,
-    pub mdl: &'a mut MdlContext,
+    pub mdl: &'a MdlHandle,
     pub values: &'a mut Context,
     pub warnings: &'a mut Warnings,
     pub session: &'a mut dyn SessionState,
@@ -185,6 +188,7 @@ impl DdlContext<'_> {
             variables: self.variables,
             user: self.user,
             locked: None,
+            locals: None,
             virtual_table: self.virtual_table,
         }
     }

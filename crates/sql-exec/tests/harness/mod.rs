@@ -11,11 +11,11 @@ use client_error::ClientError;
 use row_format::{Column, ColumnType, RowLayout, RowView};
 use sql_exec::ddl::{DdlContext, execute_ddl, is_ddl};
 use sql_exec::{
-    ExecContext, ExecSettings, Outcome, RowSink, SessionState, SinkClosed, Workspace, explain, lock_tables,
-    run, table_admin,
+    ExecContext, ExecSettings, Inside, Outcome, RowSink, SessionState, SinkClosed, Workspace, explain,
+    lock_tables, run, table_admin,
 };
 use sql_plan::error::{SqlError, SqlResult, Warnings};
-use sql_plan::expr::SessionValue;
+use sql_plan::expr::{RoutineCall, SessionValue};
 use sql_plan::meta::ColumnMeta;
 use sql_plan::plan::Plan;
 use sql_plan::{PlanContext, Variables};
@@ -100,6 +100,9 @@ impl SessionState for State {
     }
     fn virtual_rows(&mut self, _: &str) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
+    }
+    fn call_routine(&mut self, _: &RoutineCall, _: Vec<Value>, _: Inside<'_>) -> SqlResult<Value> {
+        Err(SqlError::not_supported("functions in this harness"))
     }
     fn interrupted(&self) -> bool {
         false
@@ -225,6 +228,7 @@ impl Server {
             variables: &NoVariables,
             user: "'root'@'localhost'",
             locked: None,
+            locals: None,
             virtual_table: &virtual_table,
         };
         sql_plan::plan(&parsed.statement, parsed.params, &cx).unwrap().unwrap()
@@ -343,6 +347,7 @@ impl Server {
             variables: &NoVariables,
             user: "'root'@'localhost'",
             locked: None,
+            locals: None,
             virtual_table: &virtual_table,
         };
         sql_plan::plan(statement, 0, &cx)?

@@ -11,6 +11,8 @@ pub struct CreateRoutine<'a> {
     pub aggregate: bool,
     pub name: ObjectName<'a>,
     pub params: &'a [Param<'a>],
+    /// Between the parentheses, as written.
+    pub params_text: &'a [u8],
     pub returns: Option<DataType<'a>>,
     pub characteristics: &'a [Characteristic<'a>],
     pub body: RoutineBody<'a>,

@@ -19,7 +19,10 @@ impl<'a> Parser<'a> {
             return self.create_loadable(mode, aggregate, name);
         }
         let function = kind == RoutineKind::Function;
+        let start = self.token.start;
         let params = self.paren_list_or_empty(Self::param)?;
+        let params_text = self.text_since(start);
+        let params_text = &params_text[1.min(params_text.len())..params_text.len().saturating_sub(1).max(1)];
         let returns = if function {
             self.expect_kw(Kw::RETURNS)?;
             Some(self.returns_type()?)
@@ -37,6 +40,7 @@ impl<'a> Parser<'a> {
             aggregate,
             name,
             params,
+            params_text,
             returns,
             characteristics,
             body: RoutineBody::Sql { statement, text },
@@ -70,6 +74,7 @@ impl<'a> Parser<'a> {
             aggregate,
             name,
             params: &[],
+            params_text: b"",
             returns,
             characteristics: &[],
             body,

@@ -1,0 +1,356 @@
+//! CALL, stored functions, compound statements; the compiled programs of a session.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalog::program::{ParamMode, ProgramContext, ProgramKind, RoutineDef};
+use client_error::{ClientError, connection, program as error};
+use sql_exec::Inside;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::expr::RoutineCall;
+use sql_syntax::ast::{self, ProgramStatement};
+use types::{SqlMode, Value};
+
+use super::build;
+use super::code::{Program, Variable};
+use super::compile::type_of;
+use super::names::{Named, Names};
+use super::nested_host::NestedHost;
+use super::run::{self, Host, Raised};
+use super::session_host::SessionHost;
+use crate::output::Output;
+use crate::scope::SessionScope;
+use crate::session::{Done, Session};
+use crate::statement::Reply;
+use crate::variables::{Setting, Var};
+
+/// Programs inside one another end here with an error: each takes some of the thread's stack.
+const DEPTH_MAX: usize = 300;
+/// Compiled programs that a session keeps.
+const COMPILED_MAX: usize = 256;
+
+/// What a definition is known by: its address, as long as it is kept.
+type Identity = usize;
+
+pub(crate) fn identity<T>(def: &Arc<T>) -> Identity {
+    Arc::as_ptr(def) as usize
+}
+
+/// The compiled programs of a session, and those that run now.
+#[derive(Default)]
+pub(crate) struct Programs {
+    /// The definition is kept, so that no other one gets its address.
+    compiled: HashMap<Identity, (Arc<dyn Any + Send + Sync>, Arc<Program>)>,
+    stack: Vec<Identity>,
+}
+
+impl Programs {
+    pub(super) fn find<T>(&self, def: &Arc<T>) -> Option<Arc<Program>> {
+        self.compiled.get(&identity(def)).map(|(_, program)| Arc::clone(program))
+    }
+    pub(super) fn keep<T: Send + Sync + 'static>(&mut self, def: &Arc<T>, program: &Arc<Program>) {
+        if self.compiled.len() >= COMPILED_MAX {
+            self.compiled.clear();
+        }
+        let kept: Arc<dyn Any + Send + Sync> = def.clone();
+        self.compiled.insert(identity(def), (kept, Arc::clone(program)));
+    }
+    /// How often the program runs already.
+    pub(super) fn running(&self, identity: Identity) -> usize {
+        self.stack.iter().filter(|i| **i == identity).count()
+    }
+    pub(super) fn push(&mut self, identity: Identity) -> Result<(), ClientError> {
+        if self.stack.len() >= DEPTH_MAX {
+            return Err(error::stack_overrun());
+        }
+        self.stack.push(identity);
+        Ok(())
+    }
+    pub(super) fn pop(&mut self) {
+        self.stack.pop();
+    }
+}
+
+/// What a procedure takes over and gives back.
+struct Saved {
+    params: Vec<Value>,
+    locals: Option<Arc<Names>>,
+    running: Option<Arc<Program>>,
+    database: Arc<str>,
+    mode: Option<[(Var, Setting); 3]>,
+}
+
+const MODE: [Var; 3] = [Var::SQL_MODE, Var::CHARACTER_SET_CONNECTION, Var::COLLATION_CONNECTION];
+
+impl Session {
+    /// The session becomes the program's: its variables, database and settings.
+    fn enter_program(
+        &mut self,
+        program: &Arc<Program>,
+        variables: Vec<Value>,
+        schema: &str,
+        context: Option<&ProgramContext>,
+    ) -> Saved {
+        let mut saved = Saved {
+            params: std::mem::replace(&mut self.params, variables),
+            locals: self.locals.take(),
+            running: self.running.replace(Arc::clone(program)),
+            database: Arc::clone(&self.database),
+            mode: None,
+        };
+        if !schema.is_empty() && *self.database != *schema {
+            self.database = Arc::from(schema);
+        }
+        if let Some(context) = context
+            && (self.settings.sql_mode.0 != context.sql_mode
+                || self.settings.connection != context.connection)
+        {
+            saved.mode = Some(MODE.map(|var| (var, self.variables.get(var).clone())));
+            let settings = [
+                Setting::Bits(context.sql_mode),
+                Setting::Charset(context.connection.charset()),
+                Setting::Collation(context.connection),
+            ];
+            self.set_mode(MODE.into_iter().zip(settings));
+        }
+        saved
+    }
+
+    fn leave_program(&mut self, saved: Saved) -> Vec<Value> {
+        if let Some(mode) = saved.mode {
+            self.set_mode(mode.into_iter());
+        }
+        self.database = saved.database;
+        self.running = saved.running;
+        self.locals = saved.locals;
+        std::mem::replace(&mut self.params, saved.params)
+    }
+
+    /// Plans of programs belong to the program's own settings: those do not age.
+    fn set_mode(&mut self, settings: impl Iterator<Item = (Var, Setting)>) {
+        for (var, setting) in settings {
+            self.variables.set(var, setting);
+        }
+        let generation = self.plan_generation;
+        self.refresh_settings();
+        self.plan_generation = generation;
+    }
+}
+
+/// CALL.
+pub(crate) fn call(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &ast::CallStatement<'_>,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let def = find(session, statement)?;
+    let limit = session.variables.u64(Var::MAX_SP_RECURSION_DEPTH);
+    if session.programs.running(identity(&def)) as u64 > limit {
+        return Err(error::recursion_limit(limit, &def.name));
+    }
+    let program = build::for_session(session, &def)?;
+    let mut variables = vec![Value::Null; program.variables.len()];
+    let mut targets = Vec::new();
+    for (i, (param, arg)) in def.params.iter().zip(statement.args).enumerate() {
+        if param.mode != ParamMode::In {
+            let target = target(session, arg).ok_or_else(|| error::out_argument(i + 1, &def.full_name()))?;
+            targets.push((i, target));
+        }
+        if param.mode != ParamMode::Out {
+            let value = crate::statement::evaluate(session, arg)?;
+            let mut host = SessionHost { session, out, reply };
+            variables[i] = host.convert(&program.variables[i], value).map_err(|e| e.error)?;
+        }
+    }
+    session.programs.push(identity(&def))?;
+    let affected = std::mem::take(&mut session.affected_in_call);
+    let saved = session.enter_program(&program, variables, &def.schema, Some(&def.context));
+    let outcome = run::run(&mut SessionHost { session, out, reply }, &program);
+    let variables = session.leave_program(saved);
+    session.programs.pop();
+    let total = std::mem::replace(&mut session.affected_in_call, affected);
+    session.affected_in_call += total;
+    if let Err(raised) = outcome {
+        session.error_recorded = raised.recorded;
+        return Err(raised.error);
+    }
+    give_back(session, out, reply, &targets, &variables, &program.variables)?;
+    session.row_count = total as i64;
+    session.send_ok(out, &Done { affected_rows: total, ..Done::default() }, reply.more);
+    Ok(())
+}
+
+fn find(session: &Session, statement: &ast::CallStatement<'_>) -> Result<Arc<RoutineDef>, ClientError> {
+    if statement.package.is_some() {
+        return Err(connection::not_supported("packages"));
+    }
+    let schema = match statement.procedure.database {
+        Some(schema) => schema.text().into_owned(),
+        None if session.database.is_empty() => return Err(connection::no_database_selected()),
+        None => session.database.to_string(),
+    };
+    let name = statement.procedure.name.text();
+    let found = session.server().catalog().routine(ProgramKind::Procedure, &schema, &name).cloned();
+    let def = found.ok_or_else(|| error::missing("PROCEDURE", &format!("{schema}.{name}")))?;
+    if def.params.len() != statement.args.len() {
+        let (expected, got) = (def.params.len(), statement.args.len());
+        return Err(error::arguments("PROCEDURE", &def.full_name(), expected, got));
+    }
+    Ok(def)
+}
+
+/// Where the value of an OUT argument goes.
+enum OutTarget {
+    User(Box<str>),
+    Local(u16),
+    Param(u16),
+}
+
+fn target(session: &Session, arg: &ast::Expr<'_>) -> Option<OutTarget> {
+    match arg {
+        ast::Expr::UserVariable(name) => Some(OutTarget::User(name.text().to_lowercase().into())),
+        ast::Expr::Param(n) => Some(OutTarget::Param(*n as u16)),
+        ast::Expr::Column(column) => local_slot(session.locals.as_deref()?, column).map(OutTarget::Local),
+        _ => None,
+    }
+}
+
+/// The slot that a name in an argument means.
+pub(super) fn local_slot(names: &Names, column: &ast::ColumnRef<'_>) -> Option<u16> {
+    let name = column.name.text();
+    match column.table {
+        None => match names.variable(&name)? {
+            Named::Scalar { slot, .. } => Some(*slot),
+            Named::Row(_) => None,
+        },
+        Some(row) if row.database.is_none() => names.field(&row.name.text(), &name).map(|(slot, _)| slot),
+        Some(_) => None,
+    }
+}
+
+fn give_back(
+    session: &mut Session,
+    out: &mut Output,
+    reply: Reply,
+    targets: &[(usize, OutTarget)],
+    variables: &[Value],
+    defs: &[Variable],
+) -> Result<(), ClientError> {
+    let mut to_client = Vec::new();
+    for (i, target) in targets {
+        let value = variables[*i].clone();
+        match target {
+            OutTarget::User(name) => {
+                session.user_variables.insert(name.clone(), value);
+            }
+            OutTarget::Local(slot) => {
+                let slot = usize::from(*slot);
+                let running = session.running.clone();
+                let Some(variable) = running.as_ref().and_then(|p| p.variables.get(slot)) else { continue };
+                let mut host = SessionHost { session, out, reply };
+                let value = host.convert(variable, value).map_err(|e| e.error)?;
+                session.params[slot] = value;
+            }
+            OutTarget::Param(n) => {
+                session.out_params.push((*n, value.clone()));
+                to_client.push((*i, value));
+            }
+        }
+    }
+    if !to_client.is_empty() && reply.format == crate::results::Format::Binary && !reply.quiet {
+        send_out_params(session, out, reply, &to_client, defs);
+    }
+    Ok(())
+}
+
+/// Values of OUT parameters for a client that called by a prepared statement: a result set of one row.
+fn send_out_params(
+    session: &mut Session,
+    out: &mut Output,
+    reply: Reply,
+    values: &[(usize, Value)],
+    defs: &[Variable],
+) {
+    use sql_exec::RowSink;
+    let columns: Vec<_> = values
+        .iter()
+        .map(|(i, _)| sql_plan::meta::ColumnMeta::plain(defs[*i].def.name.clone(), type_of(&defs[*i].def)))
+        .collect();
+    let reply = Reply { more: true, definitions: true, cursor: false, ..reply };
+    let mut writer = session.result_writer(out, reply);
+    // A client that has gone is noticed when the reply is sent.
+    let _ = writer.columns(&columns);
+    writer.begin_row();
+    for (_, value) in values {
+        writer.value(value);
+    }
+    let _ = writer.end_row();
+    session.finish_out_params(out);
+}
+
+/// BEGIN NOT ATOMIC and its kin: a program without a name, run at once.
+pub(crate) fn run_compound(
+    session: &mut Session,
+    out: &mut Output,
+    body: &ProgramStatement<'_>,
+    text: &[u8],
+    reply: Reply,
+) -> Result<(), ClientError> {
+    let program = Arc::new(build::compound(session, body, text)?);
+    let variables = vec![Value::Null; program.variables.len()];
+    let affected = std::mem::take(&mut session.affected_in_call);
+    let saved = session.enter_program(&program, variables, "", None);
+    let outcome = run::run(&mut SessionHost { session, out, reply }, &program);
+    session.leave_program(saved);
+    let total = std::mem::replace(&mut session.affected_in_call, affected);
+    if let Err(raised) = outcome {
+        session.error_recorded = raised.recorded;
+        return Err(raised.error);
+    }
+    session.row_count = total as i64;
+    session.send_ok(out, &Done { affected_rows: total, ..Done::default() }, reply.more);
+    Ok(())
+}
+
+/// The value of a stored function inside a running statement.
+pub(crate) fn call_function(
+    scope: &mut SessionScope<'_>,
+    call: &RoutineCall,
+    args: Vec<Value>,
+    inside: Inside<'_>,
+) -> SqlResult<Value> {
+    let def = &call.def;
+    let id = identity(def);
+    let other =
+        |e: ClientError| SqlError::Other { errno: e.errno, state: e.state, text: e.text.into_owned() };
+    if scope.programs.running(id) > 0 {
+        return Err(other(error::recursion_inside()));
+    }
+    let program = build::for_scope(scope, def, inside.values).map_err(other)?;
+    let mut variables = vec![Value::Null; program.variables.len()];
+    for (i, arg) in args.into_iter().enumerate() {
+        let variable = &program.variables[i].def;
+        variables[i] = sql_exec::store_variable(variable, arg, inside.values, inside.warnings)?;
+    }
+    scope.programs.push(id).map_err(other)?;
+    let mut host = NestedHost::enter(scope, inside, variables, &def.schema, &def.context);
+    let outcome = run::run(&mut host, &program);
+    let outcome = match (outcome, &def.returns) {
+        (Ok(Some(value)), Some(column)) => {
+            let variable = Variable { def: column.clone() };
+            host.convert(&variable, value)
+        }
+        (Ok(_), _) => Err(Raised::from(error::no_return_end(&def.full_name()))),
+        (Err(raised), _) => Err(raised),
+    };
+    let outcome = host.leave(outcome);
+    scope.programs.pop();
+    outcome
+}
+
+/// The mode that a program runs in.
+pub(super) fn mode_of(context: &ProgramContext) -> SqlMode {
+    SqlMode(context.sql_mode)
+}

@@ -1,0 +1,35 @@
+//! Stored programs: made, compiled, run, shown.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `define` | CREATE, ALTER, DROP of routines |
+//! | `compile`, `allowed`, `names`, `code` | from a body's tree to operations |
+//! | `run` | the operations, handlers and cursors |
+//! | `session_host`, `nested_host`, `pure` | where statements run: as the session's own, or inside a running statement |
+//! | `call` | CALL, stored functions, the compiled programs of a session |
+//! | `signal` | SIGNAL, RESIGNAL, GET DIAGNOSTICS |
+//!
+//! # Life of a call
+//! find the definition in the catalog -> compile it, once a session -> take over its database, sql_mode and collation -> arguments
+//! into the first variables -> run -> values of OUT parameters back. A statement of the body is planned when it first runs; its plan
+//! stays with the compiled program.
+
+mod allowed;
+mod build;
+mod call;
+mod code;
+mod compile;
+mod define;
+mod names;
+mod nested_host;
+mod pure;
+mod run;
+mod session_host;
+pub(crate) mod show;
+mod signal;
+
+pub(crate) use call::{Programs, call, call_function, run_compound};
+pub(crate) use code::Program;
+pub(crate) use define::define;
+pub(crate) use names::Names;
+pub(crate) use signal::{get_diagnostics, signal};
