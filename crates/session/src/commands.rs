@@ -40,6 +40,13 @@ pub(crate) fn run(session: &mut Session, out: &mut Output, command: Command<'_>)
     session.new_query_id();
     session.renew_rights();
     session.entry.counters.count(Counter::Queries);
+    if matches!(command, Command::Query(_) | Command::StmtExecute(_) | Command::StmtBulkExecute(_))
+        && let Some(place) = &session.place
+        && let Err(e) = place.count_query(now)
+    {
+        session.fail(out, e);
+        return false;
+    }
     match command {
         Command::Query(sql) => {
             session.entry.counters.count(Counter::Questions);

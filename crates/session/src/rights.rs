@@ -12,6 +12,7 @@ use sql_plan::guard::Guard;
 
 use crate::session::Session;
 use crate::system_tables::MYSQL;
+use crate::variables::{Setting, Var};
 
 /// Names in messages about tables: `GRANT`, not `GRANT OPTION`.
 fn command_names(missing: Privileges) -> String {
@@ -43,6 +44,33 @@ impl Session {
             (&self.origin.host, &self.origin.address),
             role,
         )
+    }
+
+    /// After a log-in: limits of the server and of the account.
+    pub(crate) fn take_place(&mut self) -> Result<(), ClientError> {
+        self.place = None;
+        let server = Arc::clone(self.server());
+        let is_admin = self.rights.global().has(Privileges::CONNECTION_ADMIN);
+        let max = server.variables.u64(Var::MAX_CONNECTIONS);
+        if !is_admin && server.connections.len() as u64 > max {
+            return Err(error::too_many_connections());
+        }
+        let accounts = server.accounts.current();
+        let (user, host) = (&self.identity.account_user, &self.identity.account_host);
+        let Some(account) = accounts.tables.account(user, host) else { return Ok(()) };
+        let server_max = match server.variables.get(Var::MAX_USER_CONNECTIONS) {
+            _ if is_admin => 0,
+            Setting::Int(n) => n,
+            other => other.as_u64() as i64,
+        };
+        let now = server.now_us();
+        self.place = Some(server.usage.enter((user, host), &account.limits, server_max, now)?);
+        if account.limits.statement_time > 0.0 {
+            let seconds = Setting::Double(account.limits.statement_time);
+            self.variables.set(Var::MAX_STATEMENT_TIME, seconds);
+            self.refresh_settings();
+        }
+        Ok(())
     }
 
     /// The role of the log-in.

@@ -28,7 +28,7 @@ use crate::connection;
 use crate::counters::Counter;
 use crate::error_log::{self, Severity};
 use crate::handshake::Origin;
-use crate::login_limits::Failures;
+use crate::login_limits::{Failures, UsageMap};
 use crate::output::Output;
 use crate::registry::{Connections, Kill};
 use crate::transport::Transport;
@@ -64,6 +64,7 @@ pub struct Server {
     pub connections: Connections,
     pub(crate) accounts: AccountStore,
     pub(crate) failures: Failures,
+    pub(crate) usage: UsageMap,
     pub(crate) remembered: Remembered,
     backend: Backend,
     write_gate: WriteGate,
@@ -97,6 +98,7 @@ impl Server {
             connections: Connections::default(),
             accounts,
             failures: Failures::default(),
+            usage: UsageMap::default(),
             remembered: Remembered::default(),
             backend,
             write_gate: WriteGate::default(),
@@ -278,7 +280,8 @@ fn accept_loop(server: &Arc<Server>, listener: &Listener) {
 fn admit(server: &Arc<Server>, stream: Stream, origin: Origin) {
     let stream = Arc::new(stream);
     let transport: Arc<dyn Transport> = Arc::<Stream>::clone(&stream);
-    let max = server.variables.u64(Var::MAX_CONNECTIONS);
+    // One more: it may be an administrator, who is known after the log-in.
+    let max = server.variables.u64(Var::MAX_CONNECTIONS) + 1;
     let Ok(entry) = server.connections.admit(Arc::clone(&transport), &origin.shown(), server.now_us(), max)
     else {
         server.connections.count_ended(Counter::AbortedConnects);

@@ -18,6 +18,7 @@ use wire::{Capabilities, OkPacket, Status};
 use crate::connection::Incoming;
 use crate::diagnostics::{Condition, Diagnostics, Level};
 use crate::handshake::{Identity, Origin};
+use crate::login_limits::Place;
 use crate::output::Output;
 use crate::prepared::PreparedStatements;
 use crate::program::{Names, Program, Programs};
@@ -57,6 +58,8 @@ pub(crate) struct Session {
     pub(crate) rights: Arc<Rights>,
     /// Nothing but a change of the password is allowed.
     pub(crate) password_expired: bool,
+    /// Among the connections of its account.
+    pub(crate) place: Option<Place>,
     pub variables: SessionVariables,
     pub settings: Settings,
     /// The default database; empty when none is chosen.
@@ -137,6 +140,7 @@ impl Session {
             origin,
             rights: Arc::new(Rights::unlimited()),
             password_expired: false,
+            place: None,
             variables,
             settings,
             database: Arc::from(""),
@@ -199,6 +203,7 @@ impl Session {
     pub(crate) fn log_in(&mut self) -> Result<(), ClientError> {
         self.take_role(&self.default_role());
         self.password_expired = self.identity.password_expired;
+        self.take_place()?;
         if self.identity.capabilities.contains(Capabilities::INTERACTIVE) {
             let timeout = self.variables.get(Var::INTERACTIVE_TIMEOUT).clone();
             self.variables.set(Var::WAIT_TIMEOUT, timeout);

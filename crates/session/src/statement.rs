@@ -119,6 +119,11 @@ pub(crate) fn run_one(
         return Err(denied::must_change_password());
     }
     crate::privileges::check(session, statement)?;
+    if let Some(place) = &session.place
+        && changes_something(statement)
+    {
+        place.count_update(session.now_us())?;
+    }
     match statement {
         Statement::Query(_)
         | Statement::Insert(_)
@@ -220,6 +225,13 @@ impl Session {
         }
         self.arena = Some(arena);
     }
+}
+
+/// What counts against MAX_UPDATES_PER_HOUR.
+fn changes_something(statement: &Statement<'_>) -> bool {
+    use Statement as S;
+    matches!(statement, S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_))
+        || commits_implicitly(statement)
 }
 
 /// What a user whose password has expired may still do.
@@ -418,9 +430,9 @@ fn flush(
             for item in items {
                 match item {
                     ast::FlushItem::Status { .. } => session.entry.counters.reset(),
+                    ast::FlushItem::UserResources => session.server().usage.forget_hours(),
                     ast::FlushItem::Privileges => crate::account::reload(session)?,
                     ast::FlushItem::Hosts
-                    | ast::FlushItem::UserResources
                     | ast::FlushItem::QueryCache
                     | ast::FlushItem::ErrorLogs
                     | ast::FlushItem::GeneralLogs

@@ -387,7 +387,7 @@ variables! {
     MAX_STATEMENT_TIME: "max_statement_time", Both, double(0.0, 31536000.0), "0.000000", Dynamic, Arg::Required, Wired;
     MAX_TMP_SESSION_SPACE_USAGE: "max_tmp_session_space_usage", Both, uint(0, 18446744073709551615, 65536), "1099511627776", Dynamic, Arg::Required, Inert;
     MAX_TMP_TOTAL_SPACE_USAGE: "max_tmp_total_space_usage", Global, uint(0, 18446744073709551615, 65536), "1099511627776", Dynamic, Arg::Required, Inert;
-    MAX_USER_CONNECTIONS: "max_user_connections", Both, int(-1, 2147483647, 1), "0", Dynamic, Arg::Required, Inert;
+    MAX_USER_CONNECTIONS: "max_user_connections", Both, int(-1, 2147483647, 1), "0", Dynamic, Arg::Required, Wired;
     MAX_WRITE_LOCK_COUNT: "max_write_lock_count", Global, uint(1, 4294967295, 1), "4294967295", Dynamic, Arg::Required, Inert;
     METADATA_LOCKS_CACHE_SIZE: "metadata_locks_cache_size", Global, uint(1, 1048576, 1), "1024", Fixed, Arg::Required, Inert;
     METADATA_LOCKS_HASH_INSTANCES: "metadata_locks_hash_instances", Global, uint(1, 1024, 1), "8", Fixed, Arg::Required, Inert;
