@@ -32,7 +32,14 @@ impl Accounts {
             hosts.entry(account.user.clone()).or_default().push(account.host.clone());
         }
         for list in hosts.values_mut() {
-            list.sort_by(|a, b| host::rank(b).cmp(&host::rank(a)).then_with(|| a.cmp(b)));
+            // Of equals, names come before addresses: a client from 127.0.0.1 is at `localhost`.
+            let is_address = |h: &str| h.starts_with(|c: char| c.is_ascii_digit() || c == ':');
+            list.sort_by(|a, b| {
+                host::rank(b)
+                    .cmp(&host::rank(a))
+                    .then_with(|| is_address(a).cmp(&is_address(b)))
+                    .then_with(|| a.cmp(b))
+            });
         }
         let mut databases: BTreeMap<String, Vec<(DbKey, Privileges)>> = BTreeMap::new();
         for (key, access) in &tables.databases {
@@ -362,7 +369,7 @@ mod tests {
         assert_eq!(a.find("u", "db", "10.0.0.1").unwrap().host, "%");
         // The anonymous account of localhost is more specific than u@%.
         assert_eq!(a.find("u", "localhost", "127.0.0.1").unwrap().user, "");
-        assert_eq!(a.find("root", "localhost", "").unwrap().user, "root");
+        assert_eq!(a.find("root", "localhost", "127.0.0.1").unwrap().host, "localhost");
         assert!(a.find("root", "db", "10.0.0.1").is_none());
     }
 

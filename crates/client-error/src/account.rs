@@ -59,6 +59,7 @@ conditions! {
         "There is no such grant defined for user '{user}' on host '{host}' on routine '{routine}'";
     illegal_grant() = 1144 b"42000"
         "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
+    replace_and_if_not_exists() = 1221 b"HY000" "Incorrect usage of OR REPLACE and IF NOT EXISTS";
     global_privileges_in_database() = 1221 b"HY000" "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES";
     cannot_revoke_all() = 1269 b"HY000" "Can't revoke all privileges for one or more of the requested users";
     bad_password_hash(digits: u32) = 1372 b"HY000" "Password hash should be a {digits}-digit hexadecimal number";

@@ -2,6 +2,7 @@
 
 use accounts::Privileges;
 use accounts::account::Account;
+use accounts::tables::RoleKey;
 use client_error::{ClientError, account as error};
 use sql_syntax::ast;
 
@@ -12,7 +13,8 @@ use crate::session::Session;
 
 fn role_text(account: &ast::Account<'_>) -> String {
     match account {
-        ast::Account::Name { user, .. } => String::from_utf8_lossy(user).into_owned(),
+        // Names of roles end before their trailing spaces.
+        ast::Account::Name { user, .. } => String::from_utf8_lossy(user).trim_end_matches(' ').to_owned(),
         ast::Account::Public => "PUBLIC".to_owned(),
         _ => String::new(),
     }
@@ -20,13 +22,16 @@ fn role_text(account: &ast::Account<'_>) -> String {
 
 pub(super) fn create(session: &mut Session, s: &ast::CreateRole<'_>, sql: &[u8]) -> Result<(), ClientError> {
     session.need_create_user(Privileges::INSERT)?;
+    if s.mode.or_replace && s.mode.if_not_exists {
+        return Err(error::replace_and_if_not_exists());
+    }
     change(session, sql, |session, _, tables| {
         let admin = match &s.admin {
             Some(account) => named(session, tables, account)?,
             None => session.own_account(),
         };
         if tables.account(&admin.user, &admin.host).is_none() {
-            return Err(error::no_matching_user());
+            session.warn(Level::Note, error::no_such_definer(&admin.user, &admin.host));
         }
         let mut failed = Vec::new();
         for role in s.roles {
@@ -47,9 +52,9 @@ pub(super) fn create(session: &mut Session, s: &ast::CreateRole<'_>, sql: &[u8])
                 tables.drop_account(role.grantee(), true);
             }
             tables.put(Account::role(&name));
-            if tables.grant_role(&name, admin.grantee(), true).is_err() {
-                failed.push(role.shown());
-            }
+            // The admin need not exist yet.
+            let key = RoleKey { host: admin.host.clone(), user: admin.user.clone(), role: name };
+            tables.roles.insert(key, true);
         }
         Ok(told("CREATE ROLE", &failed))
     })

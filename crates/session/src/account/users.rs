@@ -97,6 +97,9 @@ pub(super) fn new_account(
 
 pub(super) fn create(session: &mut Session, s: &ast::CreateUser<'_>, sql: &[u8]) -> Result<(), ClientError> {
     session.need_create_user(Privileges::INSERT)?;
+    if s.mode.or_replace && s.mode.if_not_exists {
+        return Err(error::replace_and_if_not_exists());
+    }
     if s.mode.or_replace {
         session.need_create_user(Privileges::DELETE)?;
     }
