@@ -7,6 +7,7 @@
 //! E3. An error of a sync is returned once and never retried here; the caller must stop writing (L7).
 
 pub mod clock;
+pub mod files;
 pub mod hangup;
 pub mod host;
 pub mod net;

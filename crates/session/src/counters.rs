@@ -92,6 +92,9 @@ counters! {
     ComTruncate = "Com_truncate";
     ComUpdate = "Com_update";
     Connections = "Connections";
+    CreatedTmpDiskTables = "Created_tmp_disk_tables";
+    CreatedTmpFiles = "Created_tmp_files";
+    CreatedTmpTables = "Created_tmp_tables";
     HandlerCommit = "Handler_commit";
     HandlerRollback = "Handler_rollback";
     HandlerSavepoint = "Handler_savepoint";
@@ -99,6 +102,11 @@ counters! {
     Queries = "Queries";
     Questions = "Questions";
     RowsSent = "Rows_sent";
+    SortMergePasses = "Sort_merge_passes";
+    SortPriorityQueueSorts = "Sort_priority_queue_sorts";
+    SortRange = "Sort_range";
+    SortRows = "Sort_rows";
+    SortScan = "Sort_scan";
 }
 
 /// How many there are.

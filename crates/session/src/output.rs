@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use wire::{Capabilities, Eof, ErrPacket, OkPacket, PacketWriter, Status};
+use wire::{Capabilities, Eof, ErrPacket, OkPacket, PacketReader, PacketWriter, Status};
 
 use crate::counters::Counter;
 use crate::registry::Entry;
@@ -89,6 +89,37 @@ impl Output {
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> Result<(), Gone> {
         if self.writer.len() < FLUSH_AT { Ok(()) } else { self.flush() }
+    }
+
+    /// LOAD DATA LOCAL: asks for a file and reads it to its end.
+    pub(crate) fn receive_file(&mut self, path: &[u8]) -> Result<Vec<u8>, Gone> {
+        self.writer.packet(|p| {
+            p.push(0xfb);
+            p.extend_from_slice(path);
+        });
+        self.flush()?;
+        let mut reader = PacketReader::new(usize::MAX);
+        reader.set_sequence(self.writer.sequence());
+        let mut out = Vec::new();
+        loop {
+            while !reader.poll().map_err(|_| Gone)? {
+                match self.transport.read(reader.spare()) {
+                    Ok(n) if n > 0 => {
+                        self.entry.counters.add(Counter::BytesReceived, n as u64);
+                        reader.filled(n);
+                    }
+                    _ => {
+                        self.gone = true;
+                        return Err(Gone);
+                    }
+                }
+            }
+            if reader.payload().is_empty() {
+                self.writer.set_sequence(reader.sequence());
+                return Ok(out);
+            }
+            out.extend_from_slice(reader.payload());
+        }
     }
 
     pub(crate) fn ok(&mut self, ok: &OkPacket<'_>) {

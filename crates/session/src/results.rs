@@ -9,7 +9,7 @@
 use charset::{Charset, Collation};
 use row_format::ColumnType as StoredType;
 use sql_exec::{RowSink, SinkClosed};
-use sql_plan::meta::{ColumnMeta, FieldType, NOT_FIXED_DECIMALS};
+use sql_plan::meta::{ColumnMeta, FieldType, NOT_FIXED_DECIMALS, flags};
 use types::{Context, Value};
 use wire::column::ResultHeader;
 use wire::{
@@ -82,6 +82,8 @@ struct Sent {
     field: FieldType,
     wire: ColumnType,
     decimals: u8,
+    /// ZEROFILL: digits of the column.
+    zeros: usize,
 }
 
 impl<'a> ResultWriter<'a> {
@@ -300,7 +302,12 @@ impl RowSink for ResultWriter<'_> {
         self.begun = true;
         self.columns = columns
             .iter()
-            .map(|m| Sent { field: m.ty.field, wire: wire_type(m.ty.field), decimals: m.ty.decimals })
+            .map(|m| Sent {
+                field: m.ty.field,
+                wire: wire_type(m.ty.field),
+                decimals: m.ty.decimals,
+                zeros: if m.flags & flags::ZEROFILL == 0 { 0 } else { m.ty.length as usize },
+            })
             .collect();
         let caps = self.out.capabilities;
         let definitions = self.options.definitions || !caps.contains(Capabilities::CACHE_METADATA);
@@ -358,7 +365,10 @@ impl RowSink for ResultWriter<'_> {
     #[inline]
     fn value(&mut self, value: &Value) {
         match self.options.format {
-            Format::Text => self.text_value(value),
+            Format::Text => match self.columns.get(self.column).map_or(0, |c| c.zeros) {
+                0 => self.text_value(value),
+                width => self.zerofilled(value, width),
+            },
             Format::Binary => self.binary_value(value),
         }
         self.column += 1;
@@ -380,6 +390,16 @@ impl RowSink for ResultWriter<'_> {
 }
 
 impl ResultWriter<'_> {
+    /// A number of a ZEROFILL column that does not come straight from its row.
+    fn zerofilled(&mut self, value: &Value, width: usize) {
+        let text = match value {
+            Value::Int(v) => format!("{v:0>width$}"),
+            Value::UInt(v) => format!("{v:0>width$}"),
+            other => return self.text_value(other),
+        };
+        self.text_value(&Value::utf8(&text));
+    }
+
     #[inline]
     fn packed_as_is(&mut self, ty: &StoredType, bytes: &[u8]) {
         let position = self.position;

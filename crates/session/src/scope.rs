@@ -8,13 +8,14 @@ use accounts::Rights;
 use base::Gtid;
 use catalog::TableHandle;
 use catalog::mdl::MdlHandle;
-use sql_exec::{Inside, SessionState};
+use sql_exec::{Inside, SessionState, Work};
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
 use sql_plan::guard::Guard;
 use types::Value;
 
+use crate::counters::Counter;
 use crate::program::Programs;
 use crate::registry::{Entry, Kill};
 use crate::server::Server;
@@ -41,6 +42,8 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) rights: &'a Arc<Rights>,
     pub(crate) shown: &'a [Vec<Value>],
     pub(crate) user_locks: &'a mut UserLocks,
+    /// What the client has sent for LOAD DATA LOCAL.
+    pub(crate) upload: &'a mut Option<Vec<u8>>,
     pub(crate) programs: &'a mut Programs,
     /// Tables of the statements around, which programs must not change.
     pub(crate) in_use: &'a mut Vec<Arc<TableHandle>>,
@@ -230,6 +233,25 @@ impl SessionState for SessionScope<'_> {
     }
     fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value> {
         crate::program::call_function(self, call, args, inside)
+    }
+    fn count(&mut self, work: Work, n: u64) {
+        let counter = match work {
+            Work::SortScan => Counter::SortScan,
+            Work::SortRange => Counter::SortRange,
+            Work::SortRows => Counter::SortRows,
+            Work::SortMergePasses => Counter::SortMergePasses,
+            Work::SortLimited => Counter::SortPriorityQueueSorts,
+            Work::TemporaryTables => Counter::CreatedTmpTables,
+            Work::TemporaryDiskTables => Counter::CreatedTmpDiskTables,
+            Work::TemporaryFiles => Counter::CreatedTmpFiles,
+        };
+        self.entry.counters.add(counter, n);
+    }
+    fn read_file(&mut self, path: &[u8], local: bool) -> SqlResult<Box<dyn std::io::Read>> {
+        crate::files::read(self.server, self.upload, path, local)
+    }
+    fn create_file(&mut self, path: &[u8]) -> SqlResult<Box<dyn std::io::Write>> {
+        crate::files::create(self.server, path)
     }
     fn interrupted(&self) -> bool {
         self.entry.killed() != Kill::No

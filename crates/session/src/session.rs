@@ -88,6 +88,8 @@ pub(crate) struct Session {
     pub error_recorded: bool,
     /// A result set went out since this was false.
     pub sent_rows: bool,
+    /// What the client has sent for LOAD DATA LOCAL.
+    pub upload: Option<Vec<u8>>,
     pub table_locks: TableLocks,
     pub multi_statements: bool,
     /// What LAST_INSERT_ID() says.
@@ -148,6 +150,7 @@ impl Session {
             diagnostics: Diagnostics::default(),
             tracker: Tracker::default(),
             user_locks: UserLocks::new((*transaction.mdl).clone()),
+            upload: None,
             table_locks: TableLocks::default(),
             programs: Programs::default(),
             locals: None,

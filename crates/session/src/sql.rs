@@ -129,7 +129,16 @@ pub(crate) fn run_planned(
         if plan.writes() {
             session.note_text(text);
         }
-        match run_plan(session, out, &plan, reply)? {
+        if let Some(path) = crate::files::local_path(&plan)
+            && session.upload.is_none()
+        {
+            session.upload = Some(crate::files::upload(session, out, path)?);
+        }
+        let ran = run_plan(session, out, &plan, reply);
+        if !matches!(ran, Ok(Ran::Stale)) {
+            session.upload = None;
+        }
+        match ran? {
             Ran::Done(_) => return Ok(()),
             Ran::Stale => {}
         }
@@ -330,6 +339,7 @@ impl Session {
             database: None,
             mdl,
             error_recorded: &mut self.error_recorded,
+            upload: &mut self.upload,
         };
         let parts = Parts {
             trx,

@@ -127,6 +127,7 @@ pub(crate) fn run_one(
     match statement {
         Statement::Query(_)
         | Statement::Insert(_)
+        | Statement::LoadData(_)
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Do(_) => {

@@ -14,6 +14,21 @@ use storage::row::RowBuf;
 use storage::trx::Trx;
 use types::{Context, Value};
 
+/// What SHOW STATUS counts of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    SortScan,
+    SortRange,
+    SortRows,
+    SortMergePasses,
+    /// A sort that kept only the rows that its LIMIT wants.
+    SortLimited,
+    TemporaryTables,
+    /// Those that did not fit into memory.
+    TemporaryDiskTables,
+    TemporaryFiles,
+}
+
 /// What expressions ask of the session.
 pub trait SessionState {
     /// `@name`, by lower case name; NULL when it was never set.
@@ -31,6 +46,16 @@ pub trait SessionState {
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>>;
     /// Runs a stored function inside the running statement.
     fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value>;
+    /// A file to read: on the server's machine, or the one that the client sends.
+    fn read_file(&mut self, _path: &[u8], _local: bool) -> SqlResult<Box<dyn std::io::Read>> {
+        Err(SqlError::not_supported("files here"))
+    }
+    /// A new file on the server's machine.
+    fn create_file(&mut self, _path: &[u8]) -> SqlResult<Box<dyn std::io::Write>> {
+        Err(SqlError::not_supported("files here"))
+    }
+    /// Counts what SHOW STATUS tells of sorts and temporary results.
+    fn count(&mut self, _work: Work, _n: u64) {}
     /// True when the session was killed or its statement interrupted.
     fn interrupted(&self) -> bool;
 }

@@ -215,9 +215,13 @@ impl Walk {
         for subquery in subqueries {
             let kind = match (&subquery.kind, subquery.correlated) {
                 (_, true) => "DEPENDENT SUBQUERY",
-                (SubqueryKind::Scalar | SubqueryKind::Exists | SubqueryKind::Compare { .. }, false) => {
-                    "SUBQUERY"
-                }
+                (
+                    SubqueryKind::Scalar
+                    | SubqueryKind::Exists
+                    | SubqueryKind::Compare { .. }
+                    | SubqueryKind::Row { .. },
+                    false,
+                ) => "SUBQUERY",
             };
             self.query(&subquery.plan, kind, false);
         }

@@ -3,21 +3,27 @@
 //! A group keeps its accumulators and, of its first row, the columns that are used after grouping. When all rows are in, each
 //! group puts those columns back into their slots and its results into the group's slot; what follows reads them like any row.
 //! Groups come out in the order of their keys.
+//!
+//! When the groups take more than `tmp_memory_table_size`, rows of further groups are put aside in a file and grouped when the
+//! groups in memory are done, in as many rounds as it takes. Then the groups of each round come in order, not all of them.
+//! What GROUP_CONCAT, JSON_ARRAYAGG and DISTINCT gather inside a group stays in memory.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::expr::{ArithOp, CastTo};
+use sql_plan::expr::{ArithOp, CastTo, ColumnRef, Expr};
 use sql_plan::meta::FieldType;
 use sql_plan::ops;
 use sql_plan::plan::{Aggregate, AggregateKind, GroupPlan, SelectPlan, SortKey};
 use storage::row::ReadMode;
 use types::Value;
 
+use crate::context::Work;
 use crate::exec::{Exec, Flow};
 use crate::join::{JoinRun, RowFn};
 use crate::select::{compare_sorted, order};
+use crate::spill::{RowWriter, weight};
 
 struct Group {
     /// WITH ROLLUP: as many leading keys as the group is for; the others stand for all.
@@ -25,6 +31,48 @@ struct Group {
     keys: Vec<Value>,
     carried: Vec<Value>,
     accumulators: Vec<Accumulator>,
+}
+
+/// The groups of a block, as far as there is room for them.
+struct GroupTable {
+    groups: Vec<Group>,
+    by_key: HashMap<Vec<u8>, usize>,
+    /// What the groups take, about; what they may take.
+    bytes: usize,
+    room: usize,
+    /// Rows of groups that found no room.
+    aside: Option<RowWriter>,
+}
+
+impl GroupTable {
+    fn new(room: usize) -> Self {
+        Self { groups: Vec::new(), by_key: HashMap::new(), bytes: 0, room, aside: None }
+    }
+}
+
+/// Whether a row found its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Placed {
+    Done,
+    NoRoom,
+}
+
+/// Columns of a row that its grouping reads.
+fn inputs(plan: &SelectPlan, group: &GroupPlan) -> Vec<ColumnRef> {
+    let mut out: Vec<ColumnRef> = group.carried.clone();
+    let mut note = |e: &Expr| {
+        e.columns(&mut |c| {
+            if plan.steps.iter().any(|s| s.slot == c.slot) && !out.contains(&c) {
+                out.push(c);
+            }
+        });
+    };
+    group.keys.iter().for_each(|k| note(&k.expr));
+    for aggregate in &group.aggregates {
+        aggregate.args.iter().for_each(|t| note(&t.expr));
+        aggregate.order.iter().for_each(|k| note(&k.expr));
+    }
+    out
 }
 
 /// The running state of one aggregate in one group.
@@ -52,15 +100,78 @@ impl Exec<'_, '_> {
         open: bool,
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
-        let mut groups: Vec<Group> = Vec::new();
-        let mut by_key: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut table = GroupTable::new(self.size_variable("tmp_memory_table_size", 16 << 20));
         if open {
+            if !group.keys.is_empty() {
+                self.cx.session.count(Work::TemporaryTables, 1);
+            }
+            let inputs = inputs(plan, group);
             let mut run = JoinRun::new(plan, mode, None, self.cx.trx.options().isolation);
             self.join(&mut run, 0, &mut |exec| {
-                exec.group_row(group, &mut groups, &mut by_key)?;
+                if exec.group_row(group, &mut table)? == Placed::NoRoom {
+                    exec.put_aside(&inputs, &mut table)?;
+                }
                 Ok(Flow::Continue)
             })?;
+            if let Some(aside) = std::mem::take(&mut table.aside) {
+                return self.groups_on_disk(plan, group, &inputs, table, aside, row);
+            }
         }
+        self.emit_groups(plan, group, table.groups, row)
+    }
+
+    /// The groups in memory, then the rows that were put aside: each round takes in as many of their groups as there is room for.
+    fn groups_on_disk(
+        &mut self,
+        plan: &SelectPlan,
+        group: &GroupPlan,
+        inputs: &[ColumnRef],
+        mut table: GroupTable,
+        mut aside: RowWriter,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        self.cx.session.count(Work::TemporaryDiskTables, 1);
+        loop {
+            let next = GroupTable::new(table.room);
+            if self.emit_groups(plan, group, std::mem::replace(&mut table, next).groups, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            let mut reader = aside.read()?;
+            while let Some(values) = reader.row()? {
+                self.count_row()?;
+                self.restore(inputs, &values);
+                if self.group_row(group, &mut table)? == Placed::NoRoom {
+                    self.put_aside(inputs, &mut table)?;
+                }
+            }
+            match std::mem::take(&mut table.aside) {
+                Some(more) => aside = more,
+                None => return self.emit_groups(plan, group, table.groups, row),
+            }
+        }
+    }
+
+    /// Writes what the grouping needs of the current row.
+    fn put_aside(&mut self, inputs: &[ColumnRef], table: &mut GroupTable) -> SqlResult<()> {
+        use sql_plan::eval::Env;
+        let values: SqlResult<Vec<Value>> = inputs.iter().map(|c| self.column(*c)).collect();
+        if table.aside.is_none() {
+            table.aside = Some(RowWriter::create(&self.temporary_directory())?);
+            self.cx.session.count(Work::TemporaryFiles, 1);
+        }
+        match &mut table.aside {
+            Some(aside) => aside.row(&[&values?]),
+            None => Ok(()),
+        }
+    }
+
+    fn emit_groups(
+        &mut self,
+        plan: &SelectPlan,
+        group: &GroupPlan,
+        mut groups: Vec<Group>,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
         if groups.is_empty() && group.keys.is_empty() {
             for step in &plan.steps {
                 self.set_null(step.slot);
@@ -77,7 +188,7 @@ impl Exec<'_, '_> {
             groups.sort_by(|a, b| group_order(group, a, b, cx));
         }
         for found in groups {
-            self.restore(group, &found.carried);
+            self.restore(&group.carried, &found.carried);
             let mut results = Vec::with_capacity(group.aggregates.len());
             for (aggregate, accumulator) in group.aggregates.iter().zip(found.accumulators) {
                 results.push(self.result(aggregate, accumulator)?);
@@ -93,18 +204,15 @@ impl Exec<'_, '_> {
         Ok(Flow::Continue)
     }
 
-    fn group_row(
-        &mut self,
-        group: &GroupPlan,
-        groups: &mut Vec<Group>,
-        by_key: &mut HashMap<Vec<u8>, usize>,
-    ) -> SqlResult<()> {
+    fn group_row(&mut self, group: &GroupPlan, table: &mut GroupTable) -> SqlResult<Placed> {
+        let GroupTable { groups, by_key, bytes: held, room, .. } = table;
         if group.keys.is_empty() {
             if groups.is_empty() {
                 let first = self.first_row(group, Vec::new(), 0)?;
                 groups.push(first);
             }
-            return self.accumulate_all(group, &mut groups[0]);
+            self.accumulate_all(group, &mut groups[0])?;
+            return Ok(Placed::Done);
         }
         let mut keys = Vec::with_capacity(group.keys.len());
         let mut bytes = Vec::new();
@@ -125,10 +233,16 @@ impl Exec<'_, '_> {
             }
             let at = match by_key.get(&bytes) {
                 Some(at) => *at,
+                // ROLLUP's groups of several levels stay together in memory.
+                None if *held > *room && !group.rollup => return Ok(Placed::NoRoom),
                 None => {
                     let mut own = keys.clone();
                     own[level..].fill(Value::Null);
                     let first = self.first_row(group, own, level)?;
+                    *held += weight(&first.keys)
+                        + weight(&first.carried)
+                        + bytes.len()
+                        + first.accumulators.len() * size_of::<Accumulator>();
                     groups.push(first);
                     by_key.insert(bytes.clone(), groups.len() - 1);
                     groups.len() - 1
@@ -136,7 +250,7 @@ impl Exec<'_, '_> {
             };
             self.accumulate_all(group, &mut groups[at])?;
         }
-        Ok(())
+        Ok(Placed::Done)
     }
 
     fn accumulate_all(&mut self, group: &GroupPlan, found: &mut Group) -> SqlResult<()> {
@@ -158,9 +272,9 @@ impl Exec<'_, '_> {
     }
 
     /// Puts the columns of a group's first row back into their slots.
-    fn restore(&mut self, group: &GroupPlan, carried: &[Value]) {
+    fn restore(&mut self, columns: &[ColumnRef], carried: &[Value]) {
         let mut rows: HashMap<u16, Vec<Value>> = HashMap::new();
-        for (column, value) in group.carried.iter().zip(carried) {
+        for (column, value) in columns.iter().zip(carried) {
             let row = rows.entry(column.slot).or_default();
             let at = usize::from(column.column);
             if row.len() <= at {

@@ -21,8 +21,8 @@ use crate::store::{self, StoreMode};
 
 /// Counters of one INSERT.
 #[derive(Debug, Default)]
-struct Progress {
-    records: u64,
+pub(crate) struct Progress {
+    pub(crate) records: u64,
     duplicates: u64,
     affected: u64,
     /// First generated AUTO_INCREMENT value.
@@ -55,6 +55,10 @@ impl Exec<'_, '_> {
                 }
                 true
             }
+            InsertSource::Load(load) => {
+                self.load(plan, load, &mut progress)?;
+                return Ok(self.load_outcome(plan, &progress, warnings));
+            }
         };
         Ok(self.insert_outcome(plan, progress, multi, warnings))
     }
@@ -69,6 +73,22 @@ impl Exec<'_, '_> {
         }
         // A row that takes another one's place counts once.
         Ok(if plan.replace { progress.records } else { progress.affected })
+    }
+
+    fn load_outcome(&self, plan: &InsertPlan, progress: &Progress, warnings: u32) -> Outcome {
+        let (deleted, skipped) =
+            if plan.replace { (progress.duplicates, 0) } else { (0, progress.duplicates) };
+        let warnings = self.cx.warnings.count() - warnings;
+        Outcome {
+            affected_rows: progress.affected,
+            info: format!(
+                "Records: {}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}",
+                progress.records
+            ),
+            insert_id: progress.first_generated,
+            last_insert_id: progress.first_generated,
+            ..Outcome::default()
+        }
     }
 
     fn insert_outcome(&self, plan: &InsertPlan, progress: Progress, multi: bool, warnings: u32) -> Outcome {
@@ -140,7 +160,7 @@ impl Exec<'_, '_> {
     }
 
     /// Columns that the statement does not name whose default is computed from the row.
-    fn late_defaults(&self, plan: &InsertPlan) -> Vec<usize> {
+    pub(crate) fn late_defaults(&self, plan: &InsertPlan) -> Vec<usize> {
         let columns = &plan.table.def.columns;
         let computed = |i: &usize| {
             matches!(columns[*i].default, DefaultValue::Expression(_)) && !plan.columns.contains(i)
@@ -152,7 +172,7 @@ impl Exec<'_, '_> {
         }
     }
 
-    fn fill_defaults(
+    pub(crate) fn fill_defaults(
         &mut self,
         plan: &InsertPlan,
         mut late: Vec<usize>,
@@ -183,7 +203,7 @@ impl Exec<'_, '_> {
     }
 
     /// AUTO_INCREMENT columns keep NULL until the row is complete.
-    fn store_insert(
+    pub(crate) fn store_insert(
         &mut self,
         plan: &InsertPlan,
         column: usize,
@@ -225,7 +245,7 @@ impl Exec<'_, '_> {
     }
 
     /// Every column's value before the statement's own: its default where the statement gives none.
-    fn defaults(&mut self, plan: &InsertPlan, mode: StoreMode) -> SqlResult<Vec<Value>> {
+    pub(crate) fn defaults(&mut self, plan: &InsertPlan, mode: StoreMode) -> SqlResult<Vec<Value>> {
         let def = &plan.table.def;
         let mut values = Vec::with_capacity(def.columns.len());
         for (i, column) in def.columns.iter().enumerate() {
@@ -238,7 +258,7 @@ impl Exec<'_, '_> {
         Ok(values)
     }
 
-    fn insert_row(
+    pub(crate) fn insert_row(
         &mut self,
         plan: &InsertPlan,
         mut values: Vec<Value>,

@@ -140,6 +140,15 @@ impl Exec<'_, '_> {
                 self.prepare_slot(step.slot, handle);
                 self.table_rows(run, at, step, handle, access, row)
             }
+            (Source::Json(table), _) => {
+                for values in self.json_rows(table)? {
+                    self.set_values(step.slot, values);
+                    if self.accept(run, at, step, true, row)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Continue)
+            }
             (Source::Derived(_) | Source::Virtual(_) | Source::Working(_), _) => {
                 let rows = self.derived_rows(step)?;
                 for values in rows.iter() {
@@ -365,7 +374,7 @@ impl Exec<'_, '_> {
                     }
                 }
             }
-            Source::Derived(_) | Source::Virtual(_) | Source::Working(_) => {
+            Source::Derived(_) | Source::Virtual(_) | Source::Working(_) | Source::Json(_) => {
                 let rows = self.derived_rows(step)?;
                 for values in rows.iter() {
                     self.set_values(step.slot, values.clone());
@@ -409,7 +418,7 @@ impl Exec<'_, '_> {
                 rows
             }
             Source::Virtual(table) => self.cx.session.virtual_rows(table.name)?,
-            Source::Table(_) | Source::Working(_) => Vec::new(),
+            Source::Table(_) | Source::Working(_) | Source::Json(_) => Vec::new(),
         };
         let rows = Arc::new(rows);
         self.derived.insert(step.slot, rows.clone());

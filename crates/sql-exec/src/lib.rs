@@ -6,6 +6,8 @@
 //! | `exec` | the state of one running statement |
 //! | `join` | nested loops, hash joins |
 //! | `select`, `group`, `window`, `recursive`, `subquery` | query blocks |
+//! | `sort`, `spill` | sorts, and rows that go to disk |
+//! | `load`, `outfile` | LOAD DATA, SELECT ... INTO OUTFILE |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 //! | `row_events` | changes of rows that a binlog brings |
 #![forbid(unsafe_code)]
@@ -22,20 +24,25 @@ mod foreign;
 mod group;
 mod insert;
 mod join;
+mod json_table;
+mod load;
 mod outcome;
+mod outfile;
 mod recursive;
 mod row;
 mod row_events;
 mod run;
 mod select;
 mod sink;
+mod sort;
+mod spill;
 mod store;
 mod subquery;
 mod update;
 mod window;
 
 pub use admin::table_admin;
-pub use context::{ExecContext, ExecSettings, Inside, SessionState, Workspace, lock_tables, mdl_error};
+pub use context::{ExecContext, ExecSettings, Inside, SessionState, Work, Workspace, lock_tables, mdl_error};
 pub use explain::{columns as explain_columns, explain};
 pub use outcome::Outcome;
 pub use row_events::apply_rows;

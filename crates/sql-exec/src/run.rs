@@ -2,7 +2,7 @@
 
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::expr::{Expr, Typed};
-use sql_plan::plan::{IntoTarget, Plan, PlanKind, QueryBody, QueryPlan, Returning};
+use sql_plan::plan::{Into, IntoTarget, Plan, PlanKind, QueryBody, QueryPlan, Returning};
 use types::Value;
 
 use crate::context::{ExecContext, SlotState};
@@ -23,8 +23,12 @@ pub fn run(
 ) -> SqlResult<Outcome> {
     let mut exec = Exec::new(plan, params, cx);
     let outcome = match &plan.kind {
-        PlanKind::Query(query) if !query.into.is_empty() => exec.select_into(query),
-        PlanKind::Query(query) => exec.send(query, sink),
+        PlanKind::Query(query) => match &query.into {
+            Into::Client => exec.send(query, sink),
+            Into::Variables(targets) => exec.select_into(query, targets),
+            Into::OutFile(target) => exec.out_file(query, target),
+            Into::DumpFile(path) => exec.dump_file(query, path),
+        },
         PlanKind::Insert(insert) => {
             exec.insert(insert).and_then(|o| exec.send_returned(insert.returning.as_ref(), o, sink))
         }
@@ -171,7 +175,7 @@ impl Exec<'_, '_> {
         Ok(())
     }
 
-    fn select_into(&mut self, query: &QueryPlan) -> SqlResult<Outcome> {
+    fn select_into(&mut self, query: &QueryPlan, targets: &[IntoTarget]) -> SqlResult<Outcome> {
         let rows = self.collect(query)?;
         if rows.len() > 1 {
             return Err(SqlError::Other {
@@ -187,7 +191,7 @@ impl Exec<'_, '_> {
                 text: "No data - zero rows fetched, selected, or processed".into(),
             }),
             Some(row) => {
-                for (target, value) in query.into.iter().zip(row) {
+                for (target, value) in targets.iter().zip(row) {
                     match target {
                         IntoTarget::User(name) => self.cx.session.set_user_variable(name, value),
                         IntoTarget::Local(index) => self.cx.workspace.into.push((*index, value.clone())),

@@ -10,12 +10,16 @@ use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::compare_values;
 use sql_plan::expr::{CompareAs, CompareOp, Expr, Typed};
 use sql_plan::ops;
-use sql_plan::plan::{LimitPlan, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan, SortKey};
+use sql_plan::plan::{
+    Access, LimitPlan, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan, SortKey,
+};
 use storage::trx::TrxOptions;
 use types::{Context, Value};
 
+use crate::context::Work;
 use crate::exec::{Exec, Flow};
 use crate::join::JoinRun;
+use crate::sort::{SortSpace, Sorter};
 
 /// A result row: still in the slots, or made already.
 #[derive(Clone, Copy)]
@@ -123,7 +127,7 @@ impl Exec<'_, '_> {
 
     fn select_sorted(&mut self, plan: &SelectPlan, limit: Limit, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
         let mut seen = plan.distinct.then(HashSet::new);
-        let mut sorter = Sorter::new(&plan.order, limit);
+        let mut sorter = Sorter::new(&plan.order, limit, self.sort_space());
         self.rows(plan, &mut |exec| {
             if let Some(seen) = &mut seen
                 && !seen.insert(exec.row_key(&plan.output)?)
@@ -133,15 +137,52 @@ impl Exec<'_, '_> {
             let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
             let keys = keys?;
             let row: SqlResult<Vec<Value>> = plan.output.iter().map(|t| t.expr.eval(exec)).collect();
-            sorter.add(keys, row?, exec.cx.values);
+            sorter.add(keys, row?, exec.cx.values)?;
             Ok(Flow::Continue)
         })?;
-        for row in sorter.finish(self.cx.values) {
-            if emit(self, RowOut::Values(&row))? == Flow::Stop {
-                return Ok(Flow::Stop);
+        let by_range = plan.steps.first().is_some_and(|s| matches!(s.access, Access::Range { .. }));
+        self.cx.session.count(if by_range { Work::SortRange } else { Work::SortScan }, 1);
+        self.emit_sorted(sorter, emit)
+    }
+
+    fn emit_sorted(&mut self, sorter: Sorter<'_>, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+        let mut sorted = sorter.finish(self.cx.values)?;
+        let work = sorted.work();
+        self.cx.session.count(Work::SortMergePasses, work.merges);
+        self.cx.session.count(Work::SortLimited, u64::from(work.limited));
+        self.cx.session.count(Work::TemporaryFiles, work.files);
+        let mut rows = 0;
+        let mut flow = Flow::Continue;
+        while let Some(row) = sorted.next(self.cx.values)? {
+            rows += 1;
+            flow = emit(self, RowOut::Values(&row))?;
+            if flow == Flow::Stop {
+                break;
             }
         }
-        Ok(Flow::Continue)
+        self.cx.session.count(Work::SortRows, if work.limited { rows } else { work.rows });
+        Ok(flow)
+    }
+
+    /// `sort_buffer_size` and `tmpdir`.
+    fn sort_space(&mut self) -> SortSpace {
+        SortSpace {
+            bytes: self.size_variable("sort_buffer_size", 2 << 20),
+            directory: self.temporary_directory(),
+        }
+    }
+
+    pub(crate) fn temporary_directory(&mut self) -> String {
+        match self.cx.session.system_variable("tmpdir", true) {
+            Some(Value::Str(s)) if !s.is_empty() => s.to_utf8_lossy(),
+            _ => "/tmp".to_owned(),
+        }
+    }
+
+    pub(crate) fn size_variable(&mut self, name: &str, default: usize) -> usize {
+        let value = self.cx.session.system_variable(name, false);
+        let bytes = value.and_then(|v| v.to_i64(self.cx.values)).and_then(|v| usize::try_from(v).ok());
+        bytes.unwrap_or(default)
     }
 
     /// Rows after grouping and HAVING, in the slots.
@@ -206,7 +247,7 @@ impl Exec<'_, '_> {
             rows = self.combine(set, term.op, term.all, rows, more);
         }
         let types: Vec<Typed> = set.columns.clone();
-        let mut sorter = Sorter::new(&set.order, limit);
+        let mut sorter = Sorter::new(&set.order, limit, self.sort_space());
         for mut row in rows {
             for (value, typed) in row.iter_mut().zip(&types) {
                 *value = convert_to(std::mem::take(value), typed, self.cx.values);
@@ -218,14 +259,9 @@ impl Exec<'_, '_> {
                 let keys: SqlResult<Vec<Value>> = set.order.iter().map(|k| k.expr.eval(self)).collect();
                 keys?
             };
-            sorter.add(keys, row, self.cx.values);
+            sorter.add(keys, row, self.cx.values)?;
         }
-        for row in sorter.finish(self.cx.values) {
-            if emit(self, RowOut::Values(&row))? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Continue)
+        self.emit_sorted(sorter, emit)
     }
 
     pub(crate) fn collect(&mut self, query: &QueryPlan) -> SqlResult<Vec<Vec<Value>>> {
@@ -304,55 +340,6 @@ pub(crate) fn convert_to(value: Value, typed: &Typed, cx: &mut Context) -> Value
         _ => return value,
     };
     ops::cast(&value, to, cx).unwrap_or(value)
-}
-
-/// Sorts rows; with a LIMIT it keeps at most twice as many as are wanted.
-struct Sorter<'k> {
-    keys: &'k [SortKey],
-    limit: Limit,
-    rows: Vec<(Vec<Value>, Vec<Value>)>,
-}
-
-impl<'k> Sorter<'k> {
-    fn new(keys: &'k [SortKey], limit: Limit) -> Self {
-        Self { keys, limit, rows: Vec::new() }
-    }
-
-    fn add(&mut self, keys: Vec<Value>, row: Vec<Value>, cx: &mut Context) {
-        self.rows.push((keys, row));
-        let wanted = self.limit.end();
-        if wanted < (1 << 20) && self.rows.len() as u64 >= (wanted * 2).max(256) && !self.keys.is_empty() {
-            self.sort(cx);
-            let keep = self.last_wanted(cx);
-            self.rows.truncate(keep);
-        }
-    }
-
-    fn sort(&mut self, cx: &mut Context) {
-        let keys = self.keys;
-        self.rows.sort_by(|a, b| order(keys, &a.0, &b.0, cx));
-    }
-
-    /// Where the rows that are wanted end, ties included.
-    fn last_wanted(&self, cx: &mut Context) -> usize {
-        let mut end = usize::try_from(self.limit.end()).unwrap_or(usize::MAX).min(self.rows.len());
-        if self.limit.with_ties && end > 0 {
-            let last = &self.rows[end - 1].0;
-            while end < self.rows.len() && order(self.keys, last, &self.rows[end].0, cx).is_eq() {
-                end += 1;
-            }
-        }
-        end
-    }
-
-    fn finish(mut self, cx: &mut Context) -> impl Iterator<Item = Vec<Value>> + use<'k> {
-        if !self.keys.is_empty() {
-            self.sort(cx);
-        }
-        let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
-        let end = self.last_wanted(cx);
-        self.rows.into_iter().take(end).skip(offset).map(|(_, row)| row)
-    }
 }
 
 /// Order of two rows by their sort keys; NULL is lowest.

@@ -33,11 +33,46 @@ pub(crate) fn eval(exec: &mut Exec<'_, '_>, subquery: &Subquery) -> SqlResult<Va
             remember(exec, subquery, CachedSubquery::Value(value.clone()));
             Ok(value)
         }
+        SubqueryKind::Row { left, op, compare } => {
+            let rows = exec.collect(&subquery.plan)?;
+            if rows.len() > 1 {
+                return Err(SqlError::SubqueryMoreThanOneRow);
+            }
+            let left: SqlResult<Vec<Value>> = left.iter().map(|e| e.eval(exec)).collect();
+            let left = left?;
+            let Some(row) = rows.first() else { return Ok(Value::Null) };
+            Ok(truth(compare_row(exec, *op, *compare, &left, row)?))
+        }
         SubqueryKind::Compare { left, op, compare, all } => {
             let found = compare_all(exec, subquery, left, *op, *compare, *all)?;
             Ok(truth(found.map(|f| f != subquery.negated)))
         }
     }
+}
+
+/// `(a, b) op (c, d)` of values: equality of all columns, or the order by the first that differ.
+fn compare_row(
+    exec: &mut Exec<'_, '_>,
+    op: CompareOp,
+    compare: CompareAs,
+    left: &[Value],
+    right: &[Value],
+) -> SqlResult<Option<bool>> {
+    let (mut unknown, last) = (false, left.len() - 1);
+    for (i, (a, b)) in left.iter().zip(right).enumerate() {
+        let same_op = if op == CompareOp::NullSafeEq { op } else { CompareOp::Eq };
+        let same = holds(same_op, compare, a, b, exec.cx.values)?;
+        match op {
+            CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne => match same {
+                Some(true) => {}
+                Some(false) => return Ok(Some(op == CompareOp::Ne)),
+                None => unknown = true,
+            },
+            _ if i < last && same == Some(true) => {}
+            _ => return holds(op, compare, a, b, exec.cx.values),
+        }
+    }
+    Ok(if unknown { None } else { Some(op != CompareOp::Ne) })
 }
 
 fn remember(exec: &mut Exec<'_, '_>, subquery: &Subquery, result: CachedSubquery) {

@@ -290,7 +290,7 @@ fn step_cost(
     let found = choose(planner, table, &usable, bound, own);
     // A table that nothing connects with the tables so far multiplies rows: it waits.
     let product = if bound.is_empty() || found.is_connected { 1.0 } else { 1e6 };
-    let hash = hash_keys(&found.candidate.access, &usable, table.slot, own, bound).is_some();
+    let hash = hash_keys(table, &found.candidate.access, &usable, own, bound).is_some();
     // A hash table is built once and then looked up.
     let cost = if hash { found.candidate.cost / 8.0 + 1.0 } else { found.candidate.cost };
     (cost * product, found.candidate.rows)
@@ -321,7 +321,9 @@ fn choose(
             };
             range::candidates(&wanted, conditions, own, bound)
         }
-        Source::Derived(_) | Source::Virtual(_) | Source::Working(_) => Candidate::rows(Access::Rows, 100.0),
+        Source::Derived(_) | Source::Virtual(_) | Source::Working(_) | Source::Json(_) => {
+            Candidate::rows(Access::Rows, 100.0)
+        }
     };
     Choice { candidate, is_connected }
 }
@@ -336,7 +338,7 @@ fn inner_step(
     let (mut candidate, hash) = {
         let usable = usable(conditions, bound, table.slot);
         let choice = choose(planner, &table, &usable, bound, own);
-        let hash = hash_keys(&choice.candidate.access, &usable, table.slot, own, bound);
+        let hash = hash_keys(&table, &choice.candidate.access, &usable, own, bound);
         (choice.candidate, hash)
     };
     for consumed in &candidate.consumed {
@@ -366,7 +368,7 @@ fn outer_step(
     let (mut candidate, hash) = {
         let usable = usable(&conditions, bound, table.slot);
         let choice = choose(planner, &table, &usable, bound, own);
-        let hash = hash_keys(&choice.candidate.access, &usable, table.slot, own, bound);
+        let hash = hash_keys(&table, &choice.candidate.access, &usable, own, bound);
         (choice.candidate, hash)
     };
     for consumed in &candidate.consumed {
@@ -437,15 +439,21 @@ fn place(conditions: &mut [Condition], bound: &SlotSet) -> Vec<Expr> {
 
 /// A hash join where no index helps: the keys of both sides.
 fn hash_keys(
+    table: &FromTable,
     access: &Access,
     conditions: &[(usize, &Expr)],
-    slot: Slot,
     own: &SlotSet,
     bound: &SlotSet,
 ) -> Option<Access> {
-    if bound.is_empty() || !matches!(access, Access::Scan { .. } | Access::Index { .. } | Access::Rows) {
+    // The rows of JSON_TABLE are others for each row before it.
+    let fixed = !matches!(table.source, Source::Json(_));
+    if bound.is_empty()
+        || !fixed
+        || !matches!(access, Access::Scan { .. } | Access::Index { .. } | Access::Rows)
+    {
         return None;
     }
+    let slot = table.slot;
     let (mut build, mut probe, mut compares) = (Vec::new(), Vec::new(), Vec::new());
     let mut me = SlotSet::default();
     me.insert(slot);

@@ -194,6 +194,17 @@ impl<'a> Planner<'a> {
     }
 
     fn unary(&mut self, op: ast::UnaryOp, arg: &ast::Expr<'a>, clause: Clause) -> SqlResult<Typed> {
+        if let (ast::UnaryOp::Neg, ast::Expr::Literal(ast::Literal::Int(v))) = (op, arg)
+            && *v > i64::MAX as u64
+        {
+            // -9223372036854775808 is an integer; what is smaller is a decimal.
+            let value = match 0i64.checked_sub_unsigned(*v) {
+                Some(v) => Value::Int(v),
+                None => fold::decimal_literal(format!("-{v}").as_bytes()),
+            };
+            let ty = of_value(&value);
+            return Ok(Typed::new(Expr::Const(value), ty));
+        }
         let arg = self.expr(arg, clause)?;
         let ty = arg.ty;
         Ok(match op {
@@ -239,6 +250,17 @@ impl<'a> Planner<'a> {
             let right = self.call_function("soundex", &[*right], clause)?;
             return self.comparison(CompareOp::Eq, left, right);
         }
+        if let Some(op) = compare_op(op) {
+            match (left, right) {
+                (ast::Expr::Row(_), ast::Expr::Subquery(query)) => {
+                    return self.row_subquery(op, left, query, clause);
+                }
+                (ast::Expr::Subquery(query), ast::Expr::Row(_)) => {
+                    return self.row_subquery(op.flip(), right, query, clause);
+                }
+                _ => {}
+            }
+        }
         let (left, right) = (self.expr(left, clause)?, self.expr(right, clause)?);
         if let Some(op) = compare_op(op) {
             return self.comparison(op, left, right);
@@ -281,30 +303,22 @@ impl<'a> Planner<'a> {
     pub(crate) fn comparison(&mut self, op: CompareOp, left: Typed, right: Typed) -> SqlResult<Typed> {
         let nullable = op != CompareOp::NullSafeEq && (left.ty.nullable || right.ty.nullable);
         match (&left.expr, &right.expr) {
-            (Expr::Row(a), Expr::Row(b))
-                if matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) =>
-            {
-                if a.len() != b.len() {
-                    return Err(SqlError::OperandColumns(a.len() as u32));
-                }
-                let pairs = a.iter().zip(b).map(|(l, r)| Expr::Compare {
-                    op: if op == CompareOp::Ne { CompareOp::Eq } else { op },
-                    compare: CompareAs::Any(self.cx.connection_collation),
-                    left: Box::new(l.clone()),
-                    right: Box::new(r.clone()),
-                });
-                let all = Expr::And(pairs.collect());
-                let expr = if op == CompareOp::Ne { Expr::Not(Box::new(all)) } else { all };
-                return Ok(Typed::new(expr, ExprType::boolean()));
-            }
             (Expr::Row(a), Expr::Row(b)) => {
-                if a.len() != b.len() {
-                    return Err(SqlError::OperandColumns(a.len() as u32));
-                }
-                let expr = row_order(op, a, b, CompareAs::Any(self.cx.connection_collation));
-                return Ok(Typed::new(expr, ExprType::boolean()));
+                let compare = CompareAs::Any(self.cx.connection_collation);
+                return Ok(Typed::new(compare_rows(op, a, b, compare)?, ExprType::boolean()));
             }
-            (Expr::Row(a), _) | (_, Expr::Row(a)) => return Err(SqlError::OperandColumns(a.len() as u32)),
+            (Expr::Row(_), _) | (_, Expr::Row(_)) => {
+                let name = |t: &Typed| match t.expr {
+                    Expr::Row(_) => "row",
+                    _ if t.ty.nature == Nature::Boolean => "boolean",
+                    _ => t.ty.field.name(),
+                };
+                return Err(SqlError::IllegalParameterTypes {
+                    left: name(&left),
+                    right: name(&right),
+                    operation: op.text().to_owned(),
+                });
+            }
             _ => {}
         }
         let (left, right) = (self.json_scalar(left, &right)?, right);
@@ -462,6 +476,34 @@ impl<'a> Planner<'a> {
         Ok(typed)
     }
 
+    /// `(a, b) = (SELECT ...)`: the one row of the query.
+    fn row_subquery(
+        &mut self,
+        op: CompareOp,
+        row: &ast::Expr<'a>,
+        query: &ast::Query<'a>,
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let row = self.expr(row, clause)?;
+        let Expr::Row(left) = row.expr else { return Err(SqlError::OperandColumns(1)) };
+        let compare = CompareAs::Any(self.cx.connection_collation);
+        let width = left.len();
+        let typed = self.subquery(query, SubqueryKind::Row { left, op, compare }, false, clause)?;
+        if let Expr::Subquery(sub) = &typed.expr
+            && sub.plan.columns.len() != width
+        {
+            if let [column] = sub.plan.columns.as_slice() {
+                return Err(SqlError::IllegalParameterTypes {
+                    left: "row",
+                    right: column.ty.field.name(),
+                    operation: op.text().to_owned(),
+                });
+            }
+            return Err(SqlError::OperandColumns(width as u32));
+        }
+        Ok(typed)
+    }
+
     fn subquery(
         &mut self,
         query: &ast::Query<'a>,
@@ -476,7 +518,7 @@ impl<'a> Planner<'a> {
             SubqueryKind::Scalar if plan.columns.len() != 1 => return Err(SqlError::OperandColumns(1)),
             SubqueryKind::Scalar => plan.columns[0].ty.nullable(true),
             SubqueryKind::Exists => ExprType::boolean().not_null(),
-            SubqueryKind::Compare { .. } => ExprType::boolean(),
+            SubqueryKind::Compare { .. } | SubqueryKind::Row { .. } => ExprType::boolean(),
         };
         let sub = Subquery { id, kind, plan: Box::new(plan), correlated: !reads.is_empty(), negated };
         Ok(Typed::new(Expr::Subquery(Box::new(sub)), ty))
@@ -624,12 +666,29 @@ impl<'a> Planner<'a> {
         let args: SqlResult<Vec<Typed>> = a.args.iter().map(|e| self.expr(e, clause)).collect();
         let order = self.sort_keys(a.order_by, clause);
         self.scope_mut().in_aggregate = false;
-        let built = self.aggregate_of(a, args?, order?)?;
+        let args = args?;
+        // Arguments of an outer block alone: the aggregate is that block's.
+        let level = self.aggregate_level(&args);
+        let built = self.aggregate_of(a, args, order?)?;
         let ty = built.ty;
-        let scope = self.scope_mut();
+        let scope = &mut self.scopes[level];
+        if !scope.aggregates_allowed || scope.in_aggregate {
+            return Err(SqlError::InvalidGroupFunction);
+        }
         let column = scope.aggregates.len() as u16;
         scope.aggregates.push(built);
         Ok(Typed::new(Expr::Column(ColumnRef { slot: scope.group_slot, column }), ty))
+    }
+
+    /// The block that computes an aggregate: the innermost one that its arguments read, the current one when they read none.
+    fn aggregate_level(&self, args: &[Typed]) -> usize {
+        let own = self.scopes.len() - 1;
+        let mut slots = crate::expr::SlotSet::default();
+        args.iter().for_each(|t| t.expr.columns(&mut |c| slots.insert(c.slot)));
+        if slots.is_empty() {
+            return own;
+        }
+        (0..=own).rev().find(|level| self.scopes[*level].slots.intersects(&slots)).unwrap_or(own)
     }
 
     /// An aggregate over arguments that are built.
@@ -777,22 +836,32 @@ fn hybrid(bytes: &[u8]) -> Typed {
     Typed::new(Expr::Const(Value::Bit { value, bits: bytes.len() as u8 * 8 }), ty)
 }
 
-/// `(a, b) < (c, d)`: the first columns that differ decide.
-fn row_order(op: CompareOp, a: &[Expr], b: &[Expr], compare: CompareAs) -> Expr {
-    let pair = |op: CompareOp, i: usize| Expr::Compare {
-        op,
-        compare,
-        left: Box::new(a[i].clone()),
-        right: Box::new(b[i].clone()),
+/// Rows column by column; in an order the first columns that differ decide.
+fn compare_rows(op: CompareOp, a: &[Expr], b: &[Expr], compare: CompareAs) -> SqlResult<Expr> {
+    if a.len() != b.len() {
+        return Err(SqlError::OperandColumns(a.len() as u32));
+    }
+    let pair = |op: CompareOp, i: usize| match (&a[i], &b[i]) {
+        (Expr::Row(x), Expr::Row(y)) => compare_rows(op, x, y, compare),
+        (Expr::Row(row), _) | (_, Expr::Row(row)) => Err(SqlError::OperandColumns(row.len() as u32)),
+        (x, y) => Ok(Expr::Compare { op, compare, left: Box::new(x.clone()), right: Box::new(y.clone()) }),
     };
+    let last = a.len() - 1;
     let strict = match op {
+        CompareOp::Eq | CompareOp::NullSafeEq => {
+            let all: SqlResult<Vec<Expr>> = (0..=last).map(|i| pair(op, i)).collect();
+            return Ok(Expr::And(all?));
+        }
+        CompareOp::Ne => {
+            let same = compare_rows(CompareOp::Eq, a, b, compare)?;
+            return Ok(Expr::Not(Box::new(same)));
+        }
         CompareOp::Le => CompareOp::Lt,
         CompareOp::Ge => CompareOp::Gt,
         other => other,
     };
-    let last = a.len() - 1;
-    (0..last).rev().fold(pair(op, last), |rest, i| {
-        Expr::Or(vec![pair(strict, i), Expr::And(vec![pair(CompareOp::Eq, i), rest])])
+    (0..last).rev().try_fold(pair(op, last)?, |rest, i| {
+        Ok(Expr::Or(vec![pair(strict, i)?, Expr::And(vec![pair(CompareOp::Eq, i)?, rest])]))
     })
 }
 

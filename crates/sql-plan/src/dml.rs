@@ -137,7 +137,7 @@ fn insert_target<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> Sql
     Ok(InsertTarget { table: base.handle, slot: base.slot, columns, rules: base.rules })
 }
 
-fn refuse_virtual(planner: &Planner<'_>, name: &ast::ObjectName<'_>) -> SqlResult<()> {
+pub(crate) fn refuse_virtual(planner: &Planner<'_>, name: &ast::ObjectName<'_>) -> SqlResult<()> {
     let (schema, table) = planner.table_name(name)?;
     if (planner.cx.virtual_table)(&schema, &table).is_some() {
         return Err(SqlError::AccessDeniedToDatabase { user: planner.cx.user.to_owned(), schema });
@@ -220,7 +220,7 @@ fn on_duplicate<'a>(
 }
 
 /// `a = 1, b = DEFAULT`: the slot of each column and its new value.
-fn assignments<'a>(
+pub(crate) fn assignments<'a>(
     planner: &mut Planner<'a>,
     list: &[ast::Assignment<'a>],
     clause: Clause,

@@ -162,6 +162,12 @@ pub enum SubqueryKind {
         compare: CompareAs,
         all: bool,
     },
+    /// `row op (subquery)`: NULL when it has no row, an error when it has several.
+    Row {
+        left: Vec<Expr>,
+        op: CompareOp,
+        compare: CompareAs,
+    },
 }
 
 /// A query in an expression.
@@ -379,8 +385,10 @@ impl Expr {
                 }
             }
             Self::Subquery(sub) => {
-                if let SubqueryKind::Compare { left, .. } = &sub.kind {
-                    visit(left);
+                match &sub.kind {
+                    SubqueryKind::Compare { left, .. } => visit(left),
+                    SubqueryKind::Row { left, .. } => left.iter().for_each(&mut *visit),
+                    SubqueryKind::Scalar | SubqueryKind::Exists => {}
                 }
                 sub.plan.outer_exprs(visit);
             }
@@ -441,11 +449,11 @@ impl Expr {
                     visit(otherwise);
                 }
             }
-            Self::Subquery(sub) => {
-                if let SubqueryKind::Compare { left, .. } = &mut sub.kind {
-                    visit(left);
-                }
-            }
+            Self::Subquery(sub) => match &mut sub.kind {
+                SubqueryKind::Compare { left, .. } => visit(left),
+                SubqueryKind::Row { left, .. } => left.iter_mut().for_each(visit),
+                SubqueryKind::Scalar | SubqueryKind::Exists => {}
+            },
         }
     }
 

@@ -8,7 +8,7 @@
 //! | `planner`, `scope` | one statement's planning; names |
 //! | `build`, `call`, `typing`, `fold` | expressions and their types |
 //! | `query`, `dml` | query blocks; INSERT, UPDATE, DELETE |
-//! | `window`, `rollup`, `recursive` | window functions, WITH ROLLUP, WITH RECURSIVE |
+//! | `window`, `rollup`, `recursive`, `json_table`, `files` | window functions, ROLLUP, WITH RECURSIVE, JSON_TABLE, LOAD DATA |
 //! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
 //! | `keys` | key ranges of values |
 //! | `views`, `view_text` | views in queries; their text |
@@ -26,9 +26,11 @@ mod dml;
 pub mod error;
 pub mod eval;
 pub mod expr;
+mod files;
 mod fold;
 pub mod function;
 pub mod guard;
+pub mod json_table;
 pub mod keys;
 pub mod like;
 pub mod meta;

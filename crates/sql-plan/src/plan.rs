@@ -57,7 +57,7 @@ impl Plan {
     /// Result columns; empty for statements without a result set.
     pub fn columns(&self) -> &[ColumnMeta] {
         match &self.kind {
-            PlanKind::Query(q) if q.into.is_empty() => &q.columns,
+            PlanKind::Query(q) if matches!(q.into, Into::Client) => &q.columns,
             PlanKind::Insert(InsertPlan { returning: Some(r), .. })
             | PlanKind::Delete(DeletePlan { returning: Some(r), .. }) => &r.columns,
             _ => &[],
@@ -97,8 +97,7 @@ impl Plan {
 pub struct QueryPlan {
     pub body: QueryBody,
     pub columns: Vec<ColumnMeta>,
-    /// SELECT ... INTO @a, b.
-    pub into: Vec<IntoTarget>,
+    pub into: Into,
 }
 
 /// Where SELECT ... INTO puts a column.
@@ -108,6 +107,58 @@ pub enum IntoTarget {
     User(Box<str>),
     /// A variable of the stored program, by its parameter.
     Local(u16),
+}
+
+/// Where the rows of a query go.
+#[derive(Debug, Clone, Default)]
+pub enum Into {
+    #[default]
+    Client,
+    /// SELECT ... INTO @a, @b.
+    Variables(Vec<IntoTarget>),
+    OutFile(Box<FileTarget>),
+    /// One row, its values one behind the other.
+    DumpFile(Box<[u8]>),
+}
+
+/// SELECT ... INTO OUTFILE.
+#[derive(Debug, Clone)]
+pub struct FileTarget {
+    pub path: Box<[u8]>,
+    /// The character set of its texts; `None`: as they come.
+    pub charset: Option<charset::Collation>,
+    pub format: FileFormat,
+}
+
+/// FIELDS and LINES of LOAD DATA and SELECT ... INTO OUTFILE.
+#[derive(Debug, Clone)]
+pub struct FileFormat {
+    pub separator: Box<[u8]>,
+    pub enclosure: Option<u8>,
+    pub optionally: bool,
+    pub escape: Option<u8>,
+    pub line_start: Box<[u8]>,
+    pub line_end: Box<[u8]>,
+}
+
+/// LOAD DATA.
+#[derive(Debug)]
+pub struct LoadPlan {
+    pub path: Box<[u8]>,
+    /// The client sends the file.
+    pub local: bool,
+    /// Of the file's texts.
+    pub collation: charset::Collation,
+    pub format: FileFormat,
+    pub skip_lines: u64,
+    pub targets: Vec<LoadTarget>,
+    pub sets: Vec<Assignment>,
+}
+
+#[derive(Debug, Clone)]
+pub enum LoadTarget {
+    Column(usize),
+    Variable(Box<str>),
 }
 
 #[derive(Debug, Clone)]
@@ -342,6 +393,8 @@ pub enum Source {
     Virtual(VirtualTable),
     /// The rows that the last round of a recursive table added.
     Working(Slot),
+    /// JSON_TABLE: computed for each row of the tables before it.
+    Json(Box<crate::json_table::JsonTablePlan>),
 }
 
 #[derive(Debug, Clone)]
@@ -488,6 +541,7 @@ pub struct Returning {
 pub enum InsertSource {
     Rows(Vec<Vec<AssignValue>>),
     Query(QueryPlan),
+    Load(Box<LoadPlan>),
 }
 
 #[derive(Debug)]
@@ -594,6 +648,9 @@ impl TableStep {
     fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         if let Source::Derived(query) = &self.source {
             query.outer_exprs(visit);
+        }
+        if let Source::Json(table) = &self.source {
+            visit(&table.document);
         }
         self.access.exprs(visit);
         self.on.iter().for_each(&mut *visit);

@@ -112,6 +112,7 @@ pub fn plan<'a>(
     let kind = match statement {
         ast::Statement::Query(query) => PlanKind::Query(planner.top_query(query)?),
         ast::Statement::Insert(insert) => PlanKind::Insert(dml::insert(&mut planner, insert)?),
+        ast::Statement::LoadData(load) => PlanKind::Insert(crate::files::load_data(&mut planner, load)?),
         ast::Statement::Update(update) => PlanKind::Update(dml::update(&mut planner, update)?),
         ast::Statement::Delete(delete) => PlanKind::Delete(dml::delete(&mut planner, delete)?),
         ast::Statement::Do(exprs) => {

@@ -8,8 +8,8 @@ use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{ColumnRef, Expr, SlotSet, Typed};
 use crate::meta::ColumnMeta;
 use crate::plan::{
-    GroupPlan, IntoTarget, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp,
-    SetPlan, SetTerm, SortKey, Source,
+    GroupPlan, Into, IntoTarget, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan,
+    SetOp, SetPlan, SetTerm, SortKey, Source,
 };
 use crate::planner::Planner;
 use crate::recursive::CommonTable;
@@ -22,18 +22,23 @@ impl<'a> Planner<'a> {
         match query.into {
             None => {}
             Some(ast::SelectInto::Variables(targets)) => {
+                let mut names: Vec<IntoTarget> = Vec::new();
                 for target in *targets {
-                    self.add_target(target, &mut plan.into)?;
+                    self.add_target(target, &mut names)?;
                 }
-                if plan.into.len() != plan.columns.len() {
+                if names.len() != plan.columns.len() {
                     return Err(SqlError::Other {
                         errno: 1222,
                         state: *b"21000",
                         text: "The used SELECT statements have a different number of columns".into(),
                     });
                 }
+                plan.into = Into::Variables(names);
             }
-            Some(_) => return Err(SqlError::not_supported("SELECT ... INTO a file")),
+            Some(ast::SelectInto::DumpFile(path)) => plan.into = Into::DumpFile((*path).into()),
+            Some(ast::SelectInto::OutFile { path, charset, format }) => {
+                plan.into = self.out_file(path, *charset, format)?;
+            }
         }
         Ok(plan)
     }
@@ -78,14 +83,17 @@ impl<'a> Planner<'a> {
             }
             ast::QueryBody::Nested(_) => self.set_operation(&query.body, &[], query),
             ast::QueryBody::SetOperation(set) => self.set_operation(&set.first, set.rest, query),
-            ast::QueryBody::Values(rows) => self.values_query(rows),
+            ast::QueryBody::Values(rows) if query.order_by.is_empty() && query.limit.is_none() => {
+                self.values_query(rows)
+            }
+            ast::QueryBody::Values(_) => self.set_operation(&query.body, &[], query),
         }
     }
 
     pub(crate) fn body(&mut self, body: &ast::QueryBody<'a>) -> SqlResult<QueryPlan> {
         match body {
             ast::QueryBody::Select(select) => self.select(select, &[], None, None),
-            ast::QueryBody::Nested(inner) => self.query(inner),
+            ast::QueryBody::Nested(inner) => self.query(&unordered(inner)),
             ast::QueryBody::Values(rows) => self.values_query(rows),
             ast::QueryBody::SetOperation(set) => {
                 let whole = ast::Query {
@@ -121,12 +129,21 @@ impl<'a> Planner<'a> {
             let name = match rows[0][i] {
                 ast::Expr::Literal(ast::Literal::String(text)) => String::from_utf8_lossy(text).into_owned(),
                 ast::Expr::Literal(ast::Literal::Int(v)) => v.to_string(),
-                _ => format!("column_{i}"),
+                ref other => {
+                    let mut text = Vec::new();
+                    sql_syntax::print_expr(&mut text, other, sql_syntax::PrintStyle::default());
+                    String::from_utf8_lossy(&text).into_owned()
+                }
             };
             columns.push(ColumnMeta::plain(name, ty));
         }
-        let rows = built.into_iter().map(|r| r.into_iter().map(|t| t.expr).collect()).collect();
-        Ok(QueryPlan { body: QueryBody::Values(rows), columns, into: Vec::new() })
+        // Every value has its column's type.
+        let typed = |(i, t): (usize, Typed)| match columns[i].ty.field {
+            field if field == t.ty.field => t.expr,
+            _ => crate::fold::fold(crate::fold::to_type(Typed::new(t.expr, columns[i].ty)), self.cx).expr,
+        };
+        let rows = built.into_iter().map(|r| r.into_iter().enumerate().map(typed).collect()).collect();
+        Ok(QueryPlan { body: QueryBody::Values(rows), columns, into: Into::Client })
     }
 
     fn set_operation(
@@ -181,11 +198,11 @@ impl<'a> Planner<'a> {
             .enumerate()
             .map(|(i, c)| Typed::new(Expr::Column(ColumnRef { slot, column: i as u16 }), c.ty))
             .collect();
-        let order = self.order_by(outer.order_by, &typed);
+        let order = self.order_of_set(outer.order_by, &typed);
         let limit = self.limit(outer.limit);
         self.scopes.pop();
         let set = SetPlan { first, rest: terms, slot, order: order?, limit: limit?, columns: typed };
-        Ok(QueryPlan { body: QueryBody::Set(Box::new(set)), columns, into: Vec::new() })
+        Ok(QueryPlan { body: QueryBody::Set(Box::new(set)), columns, into: Into::Client })
     }
 
     fn select(
@@ -252,7 +269,7 @@ impl<'a> Planner<'a> {
         self.group_plan(keys, select, &mut plan);
         self.carry_windows(&mut plan);
         access::optimise(self, join, &mut plan)?;
-        Ok(QueryPlan { body: QueryBody::Select(Box::new(plan)), columns, into: Vec::new() })
+        Ok(QueryPlan { body: QueryBody::Select(Box::new(plan)), columns, into: Into::Client })
     }
 
     pub(crate) fn filter(&mut self, filter: Option<&ast::Expr<'a>>, join: &mut JoinInput) -> SqlResult<()> {
@@ -403,6 +420,28 @@ impl<'a> Planner<'a> {
         Ok(keys)
     }
 
+    /// ORDER BY of a set operation: it sees the result's columns only.
+    fn order_of_set(&mut self, items: &[ast::OrderItem<'a>], output: &[Typed]) -> SqlResult<Vec<SortKey>> {
+        let mut keys = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            match self.order_by(std::slice::from_ref(item), output) {
+                Ok(key) => keys.extend(key),
+                Err(SqlError::InvalidGroupFunction | SqlError::Other { errno: 4015, .. }) => {
+                    let n = i + 1;
+                    return Err(SqlError::Other {
+                        errno: 3028,
+                        state: *b"HY000",
+                        text: format!(
+                            "Expression #{n} of ORDER BY contains aggregate function and applies to a UNION"
+                        ),
+                    });
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(keys)
+    }
+
     fn order_by(&mut self, items: &[ast::OrderItem<'a>], output: &[Typed]) -> SqlResult<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(items.len());
         for item in items {
@@ -442,7 +481,7 @@ impl<'a> Planner<'a> {
             }
             ast::TableRef::List(list) => self.add_tables(list, join),
             ast::TableRef::Join(inner) => self.join(inner, join),
-            ast::TableRef::JsonTable(_) => Err(SqlError::not_supported("JSON_TABLE")),
+            ast::TableRef::JsonTable(table) => self.json_table(table, join),
         }
     }
 
@@ -450,7 +489,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn detached_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
         let scope = self.scope_mut();
         let (tables, star) = (std::mem::take(&mut scope.tables), std::mem::take(&mut scope.star));
-        let plan = self.query(query);
+        let plan = self.query(&unordered(query));
         let scope = self.scope_mut();
         (scope.tables, scope.star) = (tables, star);
         plan
@@ -650,6 +689,14 @@ impl<'a> Planner<'a> {
             self.scope_mut().tables[right.0].columns[right.1].merged = true;
         }
         Ok(())
+    }
+}
+
+/// Rows of a table have no order: ORDER BY counts only with a LIMIT.
+fn unordered<'a>(query: &ast::Query<'a>) -> ast::Query<'a> {
+    match query.limit {
+        Some(_) => *query,
+        None => ast::Query { order_by: &[], ..*query },
     }
 }
 

@@ -10,7 +10,7 @@ use crate::access::{FromTable, JoinInput};
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{ColumnRef, Expr, Slot, Typed};
 use crate::meta::ColumnMeta;
-use crate::plan::{QueryBody, QueryPlan, RecursivePlan, Source};
+use crate::plan::{Into, QueryBody, QueryPlan, RecursivePlan, Source};
 use crate::planner::Planner;
 use crate::query::scope_column;
 use crate::scope::{ScopeColumn, ScopeTable};
@@ -177,7 +177,7 @@ impl<'a> Planner<'a> {
             slots: first_slot..self.next_slot,
             subqueries: first_subquery..self.next_subquery,
         };
-        Ok(QueryPlan { body: QueryBody::Recursive(Box::new(recursive)), columns, into: Vec::new() })
+        Ok(QueryPlan { body: QueryBody::Recursive(Box::new(recursive)), columns, into: Into::Client })
     }
 
     fn met(&self, at: usize) -> bool {

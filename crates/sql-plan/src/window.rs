@@ -25,10 +25,10 @@ impl<'a> Planner<'a> {
         if scope.in_window {
             return Err(other(4016, "Window function is not allowed in window specification"));
         }
-        if !scope.aggregates_allowed
-            || scope.in_aggregate
-            || !matches!(clause, Clause::Select | Clause::OrderBy)
-        {
+        if scope.in_aggregate {
+            return Err(other(4074, "Window functions can not be used as arguments to group functions."));
+        }
+        if !scope.aggregates_allowed || !matches!(clause, Clause::Select | Clause::OrderBy) {
             let text = "Window function is allowed only in SELECT list and ORDER BY clause";
             return Err(other(4015, text));
         }

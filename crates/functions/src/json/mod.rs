@@ -7,6 +7,7 @@ pub(crate) mod change;
 pub(crate) mod path;
 pub(crate) mod read;
 pub(crate) mod schema;
+pub mod table;
 pub(crate) mod tree;
 
 use charset::{Charset, Collation};
@@ -32,8 +33,14 @@ pub(crate) enum Fault {
 
 /// Warns of a JSON text: argument `argument` (from 1) of `function`.
 pub(crate) fn warn(ctx: &mut Context, fault: Fault, argument: usize, function: &'static str) {
+    let (errno, text) = problem(fault, argument, function);
+    ctx.warn(Warning::Numbered { errno, text });
+}
+
+/// Number and text of what is wrong with a JSON text.
+fn problem(fault: Fault, argument: usize, function: &str) -> (u16, String) {
     let place = format!("in argument {argument} to function '{function}'");
-    let (errno, text) = match fault {
+    match fault {
         Fault::Syntax(at) => (4038, format!("Syntax error in JSON text {place} at position {}", at + 1)),
         Fault::Character(at) => {
             (4036, format!("Character disallowed in JSON {place} at position {}", at + 1))
@@ -43,14 +50,19 @@ pub(crate) fn warn(ctx: &mut Context, fault: Fault, argument: usize, function: &
             format!("Limit of 32 on JSON nested structures depth is reached {place} at position {}", at + 1),
         ),
         _ => (4037, format!("Unexpected end of JSON text {place}")),
-    };
-    ctx.warn(Warning::Numbered { errno, text });
+    }
 }
 
 /// Warns of a JSON path, or of what stands beside it.
 pub(crate) fn warn_path(ctx: &mut Context, fault: Fault, argument: usize, function: &'static str) {
+    let (errno, text) = path_problem(fault, argument, function);
+    ctx.warn(Warning::Numbered { errno, text });
+}
+
+/// Number and text of what is wrong with a path.
+fn path_problem(fault: Fault, argument: usize, function: &str) -> (u16, String) {
     let place = format!("in argument {argument} to function '{function}'");
-    let (errno, text) = match fault {
+    match fault {
         Fault::Syntax(at) | Fault::Character(at) => {
             (4042, format!("Syntax error in JSON path {place} at position {}", at + 1))
         }
@@ -63,8 +75,7 @@ pub(crate) fn warn_path(ctx: &mut Context, fault: Fault, argument: usize, functi
         }
         Fault::Root => (4051, format!("Path expression '$' is not allowed {place}.")),
         Fault::End => (4041, format!("Unexpected end of JSON path {place}")),
-    };
-    ctx.warn(Warning::Numbered { errno, text });
+    }
 }
 
 /// Appends a JSON string of UTF-8 text, escaped as MariaDB escapes.

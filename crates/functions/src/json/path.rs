@@ -55,6 +55,11 @@ pub(crate) fn parse(text: &[u8], argument: usize, function: &'static str, ctx: &
     }
 }
 
+/// Reads a path.
+pub(crate) fn read(text: &[u8]) -> Result<Path, Fault> {
+    Reader { text, at: 0 }.path()
+}
+
 /// Same, for paths that must name one value.
 pub(crate) fn parse_single(
     text: &[u8],

@@ -99,6 +99,13 @@ pub(crate) fn run(
 ) -> Result<(), ClientError> {
     let mut listing = list(session, &show.kind)?;
     visible::keep(session, &show.kind, &mut listing);
+    // The lists of names carry the pattern in the name of their column.
+    if let (ShowKind::Databases | ShowKind::Tables { .. }, Some(ShowFilter::Like(pattern))) =
+        (&show.kind, &show.filter)
+    {
+        let pattern = String::from_utf8_lossy(pattern);
+        listing.columns[0].name.push_str(&format!(" ({pattern})"));
+    }
     send(session, out, listing, show.filter.as_ref(), reply)
 }
 

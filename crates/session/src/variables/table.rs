@@ -328,7 +328,7 @@ variables! {
     LC_MESSAGES_DIR: "lc_messages_dir", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     LC_TIME_NAMES: "lc_time_names", Both, Kind::Enum(&["en_US"]), "en_US", Dynamic, Arg::No, Fact;
     LICENSE: "license", Global, Kind::Text, "Apache-2.0", Fixed, Arg::No, Fact;
-    LOCAL_INFILE: "local_infile", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
+    LOCAL_INFILE: "local_infile", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
     LOCK_WAIT_TIMEOUT: "lock_wait_timeout", Both, uint(0, 31536000, 1), "86400", Dynamic, Arg::Required, Wired;
     LOCKED_IN_MEMORY: "locked_in_memory", Global, Kind::Bool, "OFF", Fixed, Arg::No, Fact;
     LOG_BIN: "log_bin", Global, Kind::Bool, "ON", Fixed, Arg::No, Wired;
@@ -497,7 +497,7 @@ variables! {
     RPL_SEMI_SYNC_SLAVE_KILL_CONN_TIMEOUT: "rpl_semi_sync_slave_kill_conn_timeout", Global, uint(0, 4294967295, 1), "5", Dynamic, Arg::Optional, Inert;
     RPL_SEMI_SYNC_SLAVE_TRACE_LEVEL: "rpl_semi_sync_slave_trace_level", Global, uint(0, 18446744073709551615, 1), "32", Dynamic, Arg::Required, Inert;
     SECURE_AUTH: "secure_auth", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
-    SECURE_FILE_PRIV: "secure_file_priv", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
+    SECURE_FILE_PRIV: "secure_file_priv", Global, Kind::Text, "", Fixed, Arg::Required, Wired;
     SECURE_TIMESTAMP: "secure_timestamp", Global, Kind::Enum(&["NO", "SUPER", "REPLICATION", "YES"]), "NO", Fixed, Arg::Required, Inert;
     SERVER_ID: "server_id", Both, uint(1, 4294967295, 1), "1", Dynamic, Arg::Required, Wired;
     SERVER_UID: "server_uid", Global, Kind::Text, "", Fixed, Arg::No, Fact;
@@ -537,7 +537,7 @@ variables! {
     SLOW_QUERY_LOG: "slow_query_log", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     SLOW_QUERY_LOG_FILE: "slow_query_log_file", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     SOCKET: "socket", Global, Kind::Text, "", Fixed, Arg::Required, Wired;
-    SORT_BUFFER_SIZE: "sort_buffer_size", Both, uint(1024, 18446744073709551615, 1), "2097152", Dynamic, Arg::Required, Inert;
+    SORT_BUFFER_SIZE: "sort_buffer_size", Both, uint(1024, 18446744073709551615, 1), "2097152", Dynamic, Arg::Required, Wired;
     SQL_AUTO_IS_NULL: "sql_auto_is_null", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
     SQL_BIG_SELECTS: "sql_big_selects", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
     SQL_BUFFER_RESULT: "sql_buffer_result", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
@@ -585,7 +585,7 @@ variables! {
     TIMESTAMP: "timestamp", Session, double(0.0, 4294967295.0), "0.000000", Dynamic, Arg::No, Wired;
     TLS_VERSION: "tls_version", Global, Kind::Set(&["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"]), "", Fixed, Arg::Required, Inert;
     TMP_DISK_TABLE_SIZE: "tmp_disk_table_size", Both, uint(1024, 18446744073709551615, 1), "18446744073709551615", Dynamic, Arg::Required, Inert;
-    TMP_MEMORY_TABLE_SIZE: "tmp_memory_table_size", Both, uint(0, 18446744073709551615, 16384), "16777216", Dynamic, Arg::Required, Inert;
+    TMP_MEMORY_TABLE_SIZE: "tmp_memory_table_size", Both, uint(0, 18446744073709551615, 16384), "16777216", Dynamic, Arg::Required, Wired;
     TMP_TABLE_SIZE: "tmp_table_size", Both, uint(0, 18446744073709551615, 16384), "16777216", Dynamic, Arg::Required, Inert;
     TMPDIR: "tmpdir", Global, Kind::Text, "/tmp", Fixed, Arg::Required, Fact;
     TRANSACTION_ALLOC_BLOCK_SIZE: "transaction_alloc_block_size", Both, uint(1024, 134217728, 1024), "8192", Dynamic, Arg::Required, Inert;

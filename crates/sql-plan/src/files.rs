@@ -1,0 +1,125 @@
+//! LOAD DATA and SELECT ... INTO OUTFILE: what the file looks like, and where its fields go.
+
+use accounts::Privileges;
+use charset::Collation;
+use sql_syntax::ast;
+
+use crate::dml::{assignments, refuse_virtual};
+use crate::error::{Clause, SqlError, SqlResult};
+use crate::plan::{
+    FileFormat, FileTarget, InsertPlan, InsertSource, Into, LoadPlan, LoadTarget, OnDuplicate,
+};
+use crate::planner::Planner;
+use crate::query::base_scope_table;
+use crate::scope::{Name, Scope};
+
+impl<'a> Planner<'a> {
+    pub(crate) fn out_file(
+        &self,
+        path: &[u8],
+        charset: Option<ast::Ident<'a>>,
+        format: &ast::FileFormat<'a>,
+    ) -> SqlResult<Into> {
+        let charset = match charset {
+            None => None,
+            Some(name) => Some(Collation::default_of(self.charset(&name.text())?)),
+        };
+        Ok(Into::OutFile(Box::new(FileTarget { path: path.into(), charset, format: file_format(format)? })))
+    }
+}
+
+fn file_format(written: &ast::FileFormat<'_>) -> SqlResult<FileFormat> {
+    let one = |bytes: Option<&[u8]>, default: Option<u8>| match bytes {
+        None => Ok(default),
+        Some([]) => Ok(None),
+        Some([b]) => Ok(Some(*b)),
+        Some(_) => Err(SqlError::Other {
+            errno: 1083,
+            state: *b"42000",
+            text: "Field separator argument is not what is expected; check the manual".into(),
+        }),
+    };
+    let format = FileFormat {
+        separator: written.fields_terminated.unwrap_or(b"\t").into(),
+        enclosure: one(written.fields_enclosed, None)?,
+        optionally: written.optionally_enclosed,
+        escape: one(written.fields_escaped, Some(b'\\'))?,
+        line_start: written.lines_starting.unwrap_or(b"").into(),
+        line_end: written.lines_terminated.unwrap_or(b"\n").into(),
+    };
+    if format.separator.is_empty() && format.enclosure.is_none() {
+        return Err(SqlError::not_supported("files of fields of fixed length"));
+    }
+    Ok(format)
+}
+
+pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>) -> SqlResult<InsertPlan> {
+    if load.xml || !load.partitions.is_empty() {
+        return Err(SqlError::not_supported("LOAD XML and PARTITION of LOAD DATA"));
+    }
+    refuse_virtual(planner, &load.table)?;
+    let (schema, name) = planner.table_name(&load.table)?;
+    planner.check_table(&schema, &name, Privileges::INSERT)?;
+    let table = planner.base_table(&load.table, &load.table.name.text())?;
+    planner.changes(&table)?;
+    let slot = planner.new_slot()?;
+    planner.guard_slot(slot, &schema, &name);
+    let mut targets = Vec::new();
+    if load.targets.is_empty() {
+        let shown = (0..table.def.columns.len()).filter(|i| !table.def.columns[*i].invisible);
+        targets.extend(shown.map(LoadTarget::Column));
+    }
+    for target in load.targets {
+        targets.push(match target {
+            ast::LoadTarget::Variable(name) => LoadTarget::Variable(name.text().to_lowercase().into()),
+            ast::LoadTarget::Column(column) => {
+                let name = Name::of(column);
+                let clause = Clause::Select;
+                let found = table.def.column(&name.column);
+                let found = found.ok_or_else(|| SqlError::UnknownColumn { name: name.text(), clause })?;
+                LoadTarget::Column(found)
+            }
+        });
+    }
+    let mut scope = Scope::default();
+    scope.add(base_scope_table(slot, table.def.name.clone(), &table))?;
+    planner.scopes.push(scope);
+    let sets = assignments(planner, load.assignments, Clause::Set);
+    planner.scopes.pop();
+    let collation = match load.charset {
+        None => planner.cx.connection_collation,
+        Some(name) => Collation::default_of(planner.charset(&name.text())?),
+    };
+    // What the client sends cannot be taken back half-way: duplicates are skipped.
+    let ignore = load.duplicates == ast::OnDuplicate::Ignore
+        || load.local && load.duplicates == ast::OnDuplicate::Error;
+    let plan = LoadPlan {
+        path: load.path.into(),
+        local: load.local,
+        collation,
+        format: file_format(&load.format)?,
+        skip_lines: load.ignore_lines,
+        targets,
+        sets: sets?.into_iter().map(|(_, a)| a).collect(),
+    };
+    let named = plan.targets.iter().filter_map(|t| match t {
+        LoadTarget::Column(column) => Some(*column),
+        LoadTarget::Variable(_) => None,
+    });
+    let columns = named.chain(plan.sets.iter().map(|s| s.column)).collect();
+    Ok(InsertPlan {
+        table,
+        slot,
+        columns,
+        source: InsertSource::Load(Box::new(plan)),
+        on_duplicate: match load.duplicates {
+            ast::OnDuplicate::Replace => OnDuplicate::Replace,
+            _ if ignore => OnDuplicate::Ignore,
+            _ => OnDuplicate::Error,
+        },
+        ignore,
+        replace: load.duplicates == ast::OnDuplicate::Replace,
+        returning: None,
+        rules: Vec::new(),
+    })
+}
