@@ -187,7 +187,8 @@ impl GroupWriter<'_> {
             event.flags_extra |= gtid_flags_extra::MULTI_ENGINE;
             event.extra_engines = XA_PREPARE_ENGINES;
         }
-        let stamp = self.stamp(End::At(head.position.offset as u32));
+        let mut stamp = self.stamp(End::At(head.position.offset as u32));
+        stamp.flags |= header_flags::SUPPRESS_USE;
         self.write(&Event::Gtid(event), stamp, false)
     }
 

@@ -32,7 +32,7 @@ impl TableInfo {
         let types = definition.columns.iter().map(column_type).collect::<Result<Vec<_>, _>>()?;
         let width = definition.columns.len();
         let in_key = |i: usize| definition.primary_key.iter().any(|(column, _)| *column as usize == i);
-        let all = Bitmap::all_set(width);
+        let all = Bitmap::of(width, 0..width);
         let key = match definition.primary_key.is_empty() {
             true => all.clone(),
             false => Bitmap::of(width, (0..width).filter(|i| in_key(*i))),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use client_error::{ClientError, connection as error};
 use commit::Numbering;
-use event_format::{Event, Query, QueryHead, StatusVariable, query_flags};
+use event_format::{Event, Query, QueryHead, StatusVariable, header_flags, query_flags};
 use log_format::record::commit_flags;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_plan::error::Warnings;
@@ -72,7 +72,8 @@ pub(crate) fn commit_change(
     let time = session.values.now_micros as u64;
     let mut committed = commit::Done::default();
     let outcome = change.commit_with(|trx| {
-        committed = commit_logged(&server, trx, numbering, event.as_deref().map(|body| (time, body)))?;
+        let logged = event.as_deref().map(|body| LoggedEvent { time, flags: 0, body });
+        committed = commit_logged(&server, trx, numbering, logged)?;
         Ok(())
     });
     session.after_commit(&committed);
@@ -91,13 +92,19 @@ fn run_admitted(
     let server = Arc::clone(session.server());
     let numbering = session.numbering();
     session.check_numbering(numbering)?;
-    let event = numbering.map(|_| QueryEvent::of(session));
+    let database = database_of(statement);
+    let flags = event_flags(statement);
+    let event = numbering.map(|_| QueryEvent {
+        database: database.unwrap_or(Arc::clone(&session.database)),
+        ..QueryEvent::of(session)
+    });
     let time = session.values.now_micros as u64;
     session.note_text(text);
     let mut committed = commit::Done::default();
     let mut commit = |trx: Trx, other_text: Option<&str>| {
         let body = event.as_ref().map(|event| event.body(other_text.map_or(text, str::as_bytes)));
-        committed = commit_logged(&server, trx, numbering, body.as_deref().map(|body| (time, body)))?;
+        let logged = body.as_deref().map(|body| LoggedEvent { time, flags, body });
+        committed = commit_logged(&server, trx, numbering, logged)?;
         Ok(())
     };
     let mut warnings = Warnings::new();
@@ -197,7 +204,7 @@ pub(crate) fn commit_event(session: &mut Session, trx: Trx, text: &[u8]) -> Resu
     let event = numbering.map(|_| QueryEvent::of(session).body(text));
     session.values.now_micros = session.now_micros();
     let time = session.values.now_micros as u64;
-    let event = event.as_deref().map(|body| (time, body));
+    let event = event.as_deref().map(|body| LoggedEvent { time, flags: 0, body });
     let done = commit_logged(session.server(), trx, numbering, event)?;
     session.after_commit(&done);
     Ok(())
@@ -208,17 +215,48 @@ fn commit_logged(
     server: &crate::server::Server,
     mut trx: Trx,
     numbering: Option<Numbering>,
-    event: Option<(u64, &[u8])>,
+    event: Option<LoggedEvent<'_>>,
 ) -> Result<commit::Done, RowError> {
     let refused = |e: &dyn std::fmt::Display| RowError::Storage(e.to_string());
     let mut numbering = numbering;
-    if let Some((time, body)) = event {
-        trx.append_event(time, QUERY_EVENT, 0, body)?;
+    if let Some(LoggedEvent { time, flags, body }) = event {
+        trx.append_event(time, QUERY_EVENT, flags, body)?;
         if let Some(numbering) = &mut numbering {
             numbering.flags |= commit_flags::DDL;
         }
     }
     server.committer().commit_definition(trx, numbering).map_err(|e| refused(&e))
+}
+
+/// A query event of a statement about definitions.
+struct LoggedEvent<'a> {
+    /// When the statement began.
+    time: u64,
+    /// Of its header.
+    flags: u32,
+    body: &'a [u8],
+}
+
+/// The database that a statement about databases names: its event stands in it, and needs no USE.
+fn database_of(statement: &Statement<'_>) -> Option<Arc<str>> {
+    let name = match statement {
+        Statement::CreateDatabase(s) => Some(s.name.text()),
+        Statement::AlterDatabase(s) => s.name.as_ref().map(|name| name.text()),
+        Statement::DropDatabase { name, .. } => Some(name.text()),
+        _ => None,
+    };
+    name.map(|name| Arc::from(&*name))
+}
+
+fn event_flags(statement: &Statement<'_>) -> u32 {
+    u32::from(match statement {
+        Statement::CreateDatabase(_) | Statement::AlterDatabase(_) | Statement::DropDatabase { .. } => {
+            header_flags::SUPPRESS_USE
+        }
+        // A table of that name may be a temporary one.
+        Statement::DropTable(_) => header_flags::THREAD_SPECIFIC,
+        _ => 0,
+    })
 }
 
 /// What a query event says of its session.

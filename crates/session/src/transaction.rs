@@ -205,6 +205,8 @@ impl Session {
         {
             trx.set_statement_text(&self.annotation);
         }
+        // A statement inside of another has none of its own unless it says so.
+        self.annotation.clear();
     }
 
     fn open_trx(&mut self, need: Need) -> Result<(), ClientError> {

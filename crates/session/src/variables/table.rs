@@ -57,7 +57,7 @@ variables! {
     BIG_TABLES: "big_tables", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     BIND_ADDRESS: "bind_address", Global, Kind::Text, "127.0.0.1", Fixed, Arg::Required, Wired;
     BINLOG_ALTER_TWO_PHASE: "binlog_alter_two_phase", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
-    BINLOG_ANNOTATE_ROW_EVENTS: "binlog_annotate_row_events", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
+    BINLOG_ANNOTATE_ROW_EVENTS: "binlog_annotate_row_events", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
     BINLOG_CACHE_SIZE: "binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "32768", Dynamic, Arg::Required, Inert;
     BINLOG_CHECKSUM: "binlog_checksum", Global, Kind::Enum(&["NONE", "CRC32"]), "CRC32", Dynamic, Arg::Required, Wired;
     BINLOG_COMMIT_WAIT_COUNT: "binlog_commit_wait_count", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
@@ -509,8 +509,8 @@ variables! {
     SKIP_GRANT_TABLES: "skip_grant_tables", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     SKIP_NAME_RESOLVE: "skip_name_resolve", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     SKIP_NETWORKING: "skip_networking", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Wired;
-    SKIP_PARALLEL_REPLICATION: "skip_parallel_replication", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
-    SKIP_REPLICATION: "skip_replication", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
+    SKIP_PARALLEL_REPLICATION: "skip_parallel_replication", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
+    SKIP_REPLICATION: "skip_replication", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
     SKIP_SHOW_DATABASE: "skip_show_database", Global, Kind::Bool, "OFF", Fixed, Arg::Optional, Inert;
     SLAVE_ABORT_BLOCKING_TIMEOUT: "slave_abort_blocking_timeout", Global, double(0.0, 31536000.0), "31536000.000000", Dynamic, Arg::Required, Inert;
     SLAVE_COMPRESSED_PROTOCOL: "slave_compressed_protocol", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
@@ -594,7 +594,7 @@ variables! {
     TRANSACTION_READ_ONLY: "transaction_read_only", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
     TX_ISOLATION: "tx_isolation", Both, Kind::Enum(&["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]), "REPEATABLE-READ", Dynamic, Arg::No, Wired;
     TX_READ_ONLY: "tx_read_only", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
-    UNIQUE_CHECKS: "unique_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
+    UNIQUE_CHECKS: "unique_checks", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
     UPDATABLE_VIEWS_WITH_LIMIT: "updatable_views_with_limit", Both, Kind::Enum(&["NO", "YES"]), "YES", Dynamic, Arg::Required, Inert;
     USE_STAT_TABLES: "use_stat_tables", Both, Kind::Enum(&["NEVER", "COMPLEMENTARY", "PREFERABLY", "COMPLEMENTARY_FOR_QUERIES", "PREFERABLY_FOR_QUERIES"]), "PREFERABLY_FOR_QUERIES", Dynamic, Arg::Required, Inert;
     USERSTAT: "userstat", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
