@@ -149,6 +149,10 @@ fn events_are_those_of_a_real_server() {
     };
     let Some(mut theirs) = real() else { return };
     let recent = is_recent(&mut theirs);
+    if !recent {
+        println!("skipped: the events are those of 11.8, this MariaDB is older (MARIADBD, GOLDEN_SOCKET)");
+        return;
+    }
     let ours = Server::start(&["--server-id=5"]);
     run(&mut theirs, recent);
     run(&mut ours.client(), recent);
