@@ -74,11 +74,16 @@ def large_update(args):
         print('| %s | %.2f | %.1f | %.2f | %.2f | %.2f | %.2f |' % (kind, *m[:4], m[3] / m[2], m[4]), flush=True)
 
 
-def hit(server, seconds):
-    before = server.status('Innodb_buffer_pool_read_requests'), server.status('Innodb_buffer_pool_reads')
-    time.sleep(seconds)
-    after = server.status('Innodb_buffer_pool_read_requests'), server.status('Innodb_buffer_pool_reads')
-    return 100 - 100.0 * (after[1] - before[1]) / max(after[0] - before[0], 1)
+def reads(server):
+    """Time, requests, and pages read from disk for somebody who waited or ahead."""
+    names = ('read_requests', 'reads', 'read_ahead')
+    return (time.time(),) + tuple(server.status('Innodb_buffer_pool_' + name) for name in names)
+
+
+def hit(before, after, scanned=0):
+    """Hit ratio without the pages of a scan in the same time: each is one request at least, and a miss."""
+    requests = after[1] - before[1] - scanned
+    return 100 - 100.0 * max(after[2] - before[2] + after[3] - before[3] - scanned, 0) / max(requests, 1)
 
 
 def working_set(args):
@@ -91,11 +96,29 @@ def working_set(args):
             server.sql("insert into sbtest.wide select id + %d, repeat('a', 1000) from sbtest.sbtest1 where id <= 15000" % (part * 15000))
         load = sysbench(server, 'oltp_point_select', 'run', 8, seconds=60, rows=args.rows, extra=['--rand-type=pareto'])
         time.sleep(25)
-        steady = hit(server, 10)
-        scan = threading.Thread(target=lambda: server.sql('select sum(length(v)) from sbtest.wide'))
+        samples = [reads(server)]
+        time.sleep(10)
+        steady = hit(samples[0], reads(server))
+        lasted = []
+
+        def run():
+            begin = time.time()
+            server.sql('select sum(length(v)) from sbtest.wide')
+            lasted.extend([begin, time.time()])
+
+        scan = threading.Thread(target=run)
+        samples = [reads(server)]
         scan.start()
-        seconds = [hit(server, 1) for _ in range(10)]
+        for _ in range(10):
+            time.sleep(1)
+            samples.append(reads(server))
         scan.join()
+        # 15 rows of the scanned table fill a page; its pages are spread evenly over the time of the scan.
+        rate = 150000 / 15 / (lasted[1] - lasted[0])
+        seconds = []
+        for before, after in zip(samples, samples[1:]):
+            together = max(min(after[0], lasted[1]) - max(before[0], lasted[0]), 0)
+            seconds.append(hit(before, after, rate * together))
         out = load.communicate()[0]
         qps = float(re.search(r'queries:.*\(([\d.]+) per sec', out).group(1))
         server.stop()

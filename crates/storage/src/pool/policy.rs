@@ -4,7 +4,7 @@ use super::fifo::Fifo;
 use super::frame::{FrameNo, Frames, NIL};
 use super::list::before;
 use super::lru::Lru;
-use super::state::{OLD, PROMOTE, USES, uses};
+use super::state::{OLD, PROMOTE, SCANNED, USES, uses};
 use super::touch::AccessClock;
 use base::PageId;
 
@@ -81,7 +81,7 @@ impl Policy {
     pub(super) fn start(&self, frames: &Frames) -> Place {
         let no = match &self.queues {
             Queues::Lru(lru) => lru.tail(),
-            Queues::Fifo(fifo) => fifo.first(),
+            Queues::Fifo(fifo) => fifo.first(frames),
         };
         Self::place(frames, no, false)
     }
@@ -97,7 +97,7 @@ impl Policy {
     pub(super) fn advance(&self, frames: &Frames, mut place: Place) -> Place {
         let no = match &self.queues {
             Queues::Lru(_) => place.previous,
-            Queues::Fifo(fifo) => fifo.next(place.previous, place.was_old, &mut place.is_rest),
+            Queues::Fifo(fifo) => fifo.next(frames, place.previous, place.was_old, &mut place.is_rest),
         };
         Self::place(frames, no, place.is_rest)
     }
@@ -123,7 +123,7 @@ impl Policy {
     ) {
         let frame = frames.get(no);
         frame.set_access_time(0);
-        frame.clear_flags(PROMOTE | OLD | USES);
+        frame.clear_flags(PROMOTE | OLD | USES | SCANNED);
         match &mut self.queues {
             Queues::Lru(lru) => lru.insert_new(frames, no),
             Queues::Fifo(fifo) => fifo.insert_new(frames, no, id, by_scan, clock),
@@ -141,9 +141,10 @@ impl Policy {
 
     /// Takes a frame out whose page makes room for another.
     pub(super) fn evict(&mut self, frames: &Frames, no: FrameNo, id: PageId) {
-        let was_old = frames.get(no).flags() & OLD != 0;
+        let flags = frames.get(no).flags();
+        let is_news = flags & OLD != 0 && flags & (SCANNED | PROMOTE) != SCANNED;
         self.remove(frames, no);
-        if let (Queues::Fifo(fifo), true) = (&mut self.queues, was_old) {
+        if let (Queues::Fifo(fifo), true) = (&mut self.queues, is_news) {
             fifo.remember(id);
         }
     }
@@ -159,6 +160,13 @@ impl Policy {
     ) -> bool {
         let frame = frames.get(no);
         let flags = frame.flags();
+        if let (Queues::Fifo(fifo), true) = (&mut self.queues, flags & SCANNED != 0 && flags & PROMOTE != 0) {
+            if self.hand == no {
+                self.hand = before(frames, no);
+            }
+            fifo.begin_probation(frames, no, clock);
+            return true;
+        }
         let is_proved = match &self.queues {
             Queues::Lru(_) => flags & PROMOTE != 0,
             Queues::Fifo(_) => uses(flags) > 0,

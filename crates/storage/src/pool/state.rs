@@ -1,7 +1,7 @@
 //! The flags of a frame, and from where on the log is needed for its page.
 //!
 //! ```text
-//! bit 0 OLD  1 PROMOTE  2 IN_LRU  3 DIRTY  4 FLUSHING  5..6 uses (S3-FIFO)  7 FRESH
+//! bit 0 OLD  1 PROMOTE  2 IN_LRU  3 DIRTY  4 FLUSHING  5..6 uses (S3-FIFO)  7 FRESH  8 SCANNED
 //! 16..31 count of cancelled flushes
 //! ```
 //!
@@ -25,6 +25,8 @@ pub(super) const DIRTY: u32 = 1 << 3;
 pub(super) const FLUSHING: u32 = 1 << 4;
 /// The page's place in its file was never written.
 pub(super) const FRESH: u32 = 1 << 7;
+/// Loaded by a scan; with PROMOTE somebody else has asked for it since (S3-FIFO).
+pub(super) const SCANNED: u32 = 1 << 8;
 /// How often the page was used since it was last moved, 0 to 3.
 pub(super) const USES: u32 = 3 << USES_SHIFT;
 pub(super) const USES_MAX: u32 = 3;

@@ -10,7 +10,7 @@
 //!     rarely and read often. A stamp may be lost to a race without harm.
 
 use super::frame::Frame;
-use super::state::{OLD, PROMOTE, USES_MAX};
+use super::state::{OLD, PROMOTE, SCANNED, USES_MAX};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -109,6 +109,12 @@ impl AccessClock {
     fn count_use(&self, frame: &Frame, gate_loads: u32) {
         let flags = frame.flags();
         if super::state::uses(flags) == USES_MAX {
+            return;
+        }
+        if flags & SCANNED != 0 {
+            if flags & PROMOTE == 0 {
+                frame.set_flags(PROMOTE);
+            }
             return;
         }
         let share = if flags & OLD != 0 { 1 } else { 8 };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::pool::evict::SweepLimit;
-use crate::pool::state::{OLD, PROMOTE, uses};
+use crate::pool::state::{OLD, PROMOTE, SCANNED, uses};
 
 const BOTH: [Replacement; 2] = [Replacement::LazyLru, Replacement::S3Fifo];
 
@@ -337,6 +337,64 @@ fn a_page_in_the_small_queue_proves_itself_after_a_while_of_time_or_loads() {
         drop(rig.pool.read(id(140), AccessHint::Scan).unwrap());
     }
     assert_eq!(uses(flags(&rig, 140)), 0, "a scan never counts");
+}
+
+#[test]
+fn a_hinted_scan_takes_nothing_from_running_point_reads() {
+    let rig = Rig::new(15, PoolConfig { replacement: Replacement::S3Fifo, ..config(256) });
+    for no in 0..45_000 {
+        rig.make(no, 1);
+        if no % 64 == 0 {
+            rig.pool.clean_once().unwrap();
+        }
+    }
+    rig.pool.flush_all().unwrap();
+    let mut random = env::Random::seeded(15);
+    // Hit ratio of 10,000 point reads; each page of a scan beside them is asked for three times.
+    let mut visit = |scanned: std::ops::Range<u32>| {
+        let (mut hits, mut scanned) = (0, scanned);
+        for step in 1..=10_000 {
+            let no = (4096.0 * random.unit().powi(5)) as u32;
+            hits += u32::from(rig.pool.contains(id(no)));
+            rig.value(no);
+            rig.value(no);
+            for page in scanned.by_ref().take(4) {
+                (0..3).for_each(|_| drop(rig.pool.read(id(page), AccessHint::Scan).unwrap()));
+            }
+            if step % 16 == 0 {
+                rig.pool.clean_once().unwrap();
+            }
+            if step % 5000 == 0 {
+                rig.pass(1);
+            }
+        }
+        f64::from(hits) / 100.0
+    };
+    (0..6).for_each(|_| _ = visit(0..0));
+    let before = (visit(0..0) + visit(0..0) + visit(0..0)) / 3.0;
+    let (during, after) = (visit(5000..45_000), visit(0..0));
+    assert!(
+        during > before - 1.0 && after > before - 1.0,
+        "{before:.2} % before, {during:.2} during, {after:.2} after"
+    );
+    check_list(&rig);
+}
+
+#[test]
+fn a_scanned_page_goes_first_unless_somebody_else_wanted_it() {
+    let rig = restart(warm_with(Replacement::S3Fifo, 1000, 200, 1000)); // nothing is loaded, nothing remembered
+    let scanned = |no: u32| drop(rig.pool.read(id(no), AccessHint::Scan).unwrap());
+    rig.value(10);
+    (20..30).for_each(scanned);
+    rig.value(25);
+    assert_eq!(sweep(&rig, 10), 9);
+    assert!(rig.pool.contains(id(10)));
+    let kept: Vec<u32> = (20..30).filter(|no| rig.pool.contains(id(*no))).collect();
+    assert_eq!(kept, [25], "on probation now");
+    assert_eq!(flags(&rig, 25) & (OLD | PROMOTE | SCANNED), OLD);
+    rig.value(24);
+    assert!(flags(&rig, 24) & OLD != 0, "the scan's pages are news again");
+    check_list(&rig);
 }
 
 #[test]
