@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use accounts::{Privileges, Rights, RoutineKind};
+use catalog::program::ProgramKind;
 use client_error::{ClientError, account as denied, connection as error};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::guard::Guard;
@@ -113,14 +114,62 @@ impl Session {
             || crate::information_schema::table(db, table).is_some()
     }
 
-    /// Whether there is such a routine. There are no stored routines yet.
-    pub(crate) fn routine_exists(&self, _db: &str, _name: &str, _kind: RoutineKind) -> bool {
-        false
+    /// Whether there is such a routine. There are no packages yet.
+    pub(crate) fn routine_exists(&self, db: &str, name: &str, kind: RoutineKind) -> bool {
+        let kind = match kind {
+            RoutineKind::Procedure => ProgramKind::Procedure,
+            RoutineKind::Function => ProgramKind::Function,
+            RoutineKind::Package | RoutineKind::PackageBody => return false,
+        };
+        self.server().catalog().routine(kind, db, name).is_some()
+    }
+
+    /// Takes over the privileges of an account: a routine's definer. Answers the own ones when they are others;
+    /// [`Self::work_again_as`] brings them back.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub(crate) fn work_as(
+        &mut self,
+        (user, host): &(String, String),
+    ) -> Result<Option<Arc<Rights>>, ClientError> {
+        if user == self.rights.user() && host == self.rights.account_host() {
+            return Ok(None);
+        }
+        let accounts = self.server().accounts.current();
+        if accounts.tables.account(user, host).is_none() {
+            return Err(denied::no_such_definer(user, host));
+        }
+        let definer = Arc::new(Rights::new(accounts, (user, host), (host, ""), ""));
+        Ok(Some(self.exchange_rights(definer)))
+    }
+
+    pub(crate) fn work_again_as(&mut self, own: Option<Arc<Rights>>) {
+        if let Some(own) = own {
+            self.exchange_rights(own);
+        }
+    }
+
+    fn exchange_rights(&mut self, rights: Arc<Rights>) -> Arc<Rights> {
+        // What was planned under one must not run under the other, unless both may do everything.
+        if guard(&self.rights).is_some() || guard(&rights).is_some() {
+            self.plan_generation += 1;
+        }
+        std::mem::replace(&mut self.rights, rights)
     }
 
     pub(crate) fn now_seconds(&self) -> u64 {
         u64::try_from(self.server().wall_us() / 1_000_000).unwrap_or(0)
     }
+}
+
+/// Error 1370 unless a stored function may be called.
+pub(crate) fn need_execute(rights: &Rights, db: &str, name: &str) -> Result<(), ClientError> {
+    if rights.routine(db, name, RoutineKind::Function).has(Privileges::EXECUTE) {
+        return Ok(());
+    }
+    let routine = format!("{db}.{name}");
+    Err(denied::routine_denied("execute", rights.user(), rights.client_host(), &routine))
 }
 
 // The host in messages about commands: where the client is, not the account's pattern.

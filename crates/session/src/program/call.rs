@@ -164,12 +164,18 @@ pub(crate) fn call(
             variables[i] = host.convert(&program.variables[i], value).map_err(|e| e.error)?;
         }
     }
-    session.programs.push(identity(&def))?;
+    // The body does what its definer may do, unless it says otherwise.
+    let own = if def.invoker { None } else { session.work_as(&def.context.definer)? };
+    if let Err(e) = session.programs.push(identity(&def)) {
+        session.work_again_as(own);
+        return Err(e);
+    }
     let affected = std::mem::take(&mut session.affected_in_call);
     let saved = session.enter_program(&program, variables, &def.schema, Some(&def.context));
     let outcome = run::run(&mut SessionHost { session, out, reply }, &program);
     let variables = session.leave_program(saved);
     session.programs.pop();
+    session.work_again_as(own);
     let total = std::mem::replace(&mut session.affected_in_call, affected);
     session.affected_in_call += total;
     if let Err(raised) = outcome {
@@ -328,6 +334,7 @@ pub(crate) fn call_function(
     if scope.programs.running(id) > 0 {
         return Err(other(error::recursion_inside()));
     }
+    crate::rights::need_execute(scope.rights, &def.schema, &def.name).map_err(other)?;
     let program = build::for_scope(scope, def, inside.values).map_err(other)?;
     let mut variables = vec![Value::Null; program.variables.len()];
     for (i, arg) in args.into_iter().enumerate() {
