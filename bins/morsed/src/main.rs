@@ -78,6 +78,11 @@ fn warn_about(clock: &dyn Clock, options: &Options) {
 /// Runs the server to its end.
 fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), String> {
     state_host(&variables);
+    if *variables.get(Var::BINLOG_STORAGE_ENGINE).text(Var::BINLOG_STORAGE_ENGINE.def()).unwrap_or_default()
+        == *"FILE"
+    {
+        return Err("binlog_storage_engine=FILE is not there yet: the one log is the binary log".into());
+    }
     env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
     let addresses = addresses(&variables)?;
     let directory = PathBuf::from(variables.get(Var::DATADIR).as_str());
