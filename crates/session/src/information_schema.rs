@@ -134,6 +134,75 @@ const TABLE_CONSTRAINTS: Columns = &[
     ("TABLE_NAME", Text(64)),
     ("CONSTRAINT_TYPE", Text(64)),
 ];
+/// A table that is not partitioned has one row.
+const PARTITIONS: Columns = &[
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("PARTITION_NAME", Text(64)),
+    ("SUBPARTITION_NAME", Text(64)),
+    ("PARTITION_ORDINAL_POSITION", Number),
+    ("SUBPARTITION_ORDINAL_POSITION", Number),
+    ("PARTITION_METHOD", Text(18)),
+    ("SUBPARTITION_METHOD", Text(12)),
+    ("PARTITION_EXPRESSION", LongText),
+    ("SUBPARTITION_EXPRESSION", LongText),
+    ("PARTITION_DESCRIPTION", LongText),
+    ("TABLE_ROWS", Number),
+    ("AVG_ROW_LENGTH", Number),
+    ("DATA_LENGTH", Number),
+    ("MAX_DATA_LENGTH", Number),
+    ("INDEX_LENGTH", Number),
+    ("DATA_FREE", Number),
+    ("CREATE_TIME", DateTime),
+    ("UPDATE_TIME", DateTime),
+    ("CHECK_TIME", DateTime),
+    ("CHECKSUM", Number),
+    ("PARTITION_COMMENT", Text(80)),
+    ("NODEGROUP", Text(12)),
+    ("TABLESPACE_NAME", Text(64)),
+];
+/// Empty here as on MariaDB: tablespaces and log files of other engines.
+const FILES: Columns = &[
+    ("FILE_ID", Number),
+    ("FILE_NAME", Text(512)),
+    ("FILE_TYPE", Text(20)),
+    ("TABLESPACE_NAME", Text(64)),
+    ("TABLE_CATALOG", Text(64)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("LOGFILE_GROUP_NAME", Text(64)),
+    ("LOGFILE_GROUP_NUMBER", Number),
+    ("ENGINE", Text(64)),
+    ("FULLTEXT_KEYS", Text(64)),
+    ("DELETED_ROWS", Number),
+    ("UPDATE_COUNT", Number),
+    ("FREE_EXTENTS", Number),
+    ("TOTAL_EXTENTS", Number),
+    ("EXTENT_SIZE", Number),
+    ("INITIAL_SIZE", Number),
+    ("MAXIMUM_SIZE", Number),
+    ("AUTOEXTEND_SIZE", Number),
+    ("CREATION_TIME", DateTime),
+    ("LAST_UPDATE_TIME", DateTime),
+    ("LAST_ACCESS_TIME", DateTime),
+    ("RECOVER_TIME", Number),
+    ("TRANSACTION_COUNTER", Number),
+    ("VERSION", Number),
+    ("ROW_FORMAT", Text(10)),
+    ("TABLE_ROWS", Number),
+    ("AVG_ROW_LENGTH", Number),
+    ("DATA_LENGTH", Number),
+    ("MAX_DATA_LENGTH", Number),
+    ("INDEX_LENGTH", Number),
+    ("DATA_FREE", Number),
+    ("CREATE_TIME", DateTime),
+    ("UPDATE_TIME", DateTime),
+    ("CHECK_TIME", DateTime),
+    ("CHECKSUM", Number),
+    ("STATUS", Text(20)),
+    ("EXTRA", Text(255)),
+];
 const REFERENTIAL_CONSTRAINTS: Columns = &[
     ("CONSTRAINT_CATALOG", Text(512)),
     ("CONSTRAINT_SCHEMA", Text(64)),
@@ -198,7 +267,9 @@ const ALL: &[(&str, Columns)] = &[
     ("COLLATIONS", COLLATIONS),
     ("COLUMNS", COLUMNS),
     ("ENGINES", ENGINES),
+    ("FILES", FILES),
     ("KEY_COLUMN_USAGE", KEY_COLUMN_USAGE),
+    ("PARTITIONS", PARTITIONS),
     ("REFERENTIAL_CONSTRAINTS", REFERENTIAL_CONSTRAINTS),
     ("SCHEMATA", SCHEMATA),
     ("STATISTICS", STATISTICS),
@@ -315,6 +386,8 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
                 out.extend((0..key.columns.len()).map(|at| foreign_usage_row(&t.def, key, at)));
             }
         }),
+        "FILES" => Vec::new(),
+        "PARTITIONS" => each_table(server, |t, out| out.push(partition_row(server, t))),
         "REFERENTIAL_CONSTRAINTS" => {
             let snapshot = server.catalog();
             each_table(server, |t, out| {
@@ -483,6 +556,17 @@ fn usage_row(def: &TableDef, index: &IndexDef, at: usize) -> Vec<Value> {
         number(at as u64 + 1),
     ];
     row.resize(KEY_COLUMN_USAGE.len(), Value::Null);
+    row
+}
+
+fn partition_row(server: &Server, handle: &Arc<TableHandle>) -> Vec<Value> {
+    let table = table_row(server, handle);
+    let mut row = vec![Value::Null; PARTITIONS.len()];
+    row[..3].clone_from_slice(&table[..3]);
+    // Rows, lengths and free space, then the times.
+    row[12..18].clone_from_slice(&table[7..13]);
+    row[18..21].clone_from_slice(&table[14..17]);
+    (row[22], row[23]) = (s(""), s(""));
     row
 }
 

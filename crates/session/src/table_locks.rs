@@ -177,7 +177,7 @@ fn take(session: &mut Session, tables: Vec<LockedTable>) -> Result<(), ClientErr
         let mode = if *write { MdlMode::Exclusive } else { MdlMode::NoWrite };
         session.transaction.mdl.lock_explicit(&lock, mode, timeout).map_err(sql_exec::mdl_error)?;
         taken.push(lock);
-        let known = session.server().catalog().table(schema, name).is_some();
+        let known = session.server().catalog().has(schema, name);
         known
             .then_some(())
             .ok_or_else(|| SqlError::NoSuchTable { schema: (*schema).to_owned(), name: (*name).to_owned() })
@@ -324,7 +324,7 @@ impl Session {
     pub(crate) fn forget_dropped_locks(&mut self) {
         let catalog = self.server().catalog();
         if let Some(locked) = &mut self.table_locks.tables {
-            locked.retain(|t| catalog.table(&t.schema, &t.name).is_some());
+            locked.retain(|t| catalog.has(&t.schema, &t.name));
         }
     }
 }
