@@ -134,7 +134,16 @@ impl Disk for OsDisk {
         // SAFETY: `fd` is open. The lock ends when the guard closes it, or with the process.
         ok(unsafe { libc::flock(fd.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })
             .map_err(|e| DiskError::new("lock", path, e))?;
-        Ok(Box::new(fd))
+        // The name of a lock file can be removed by whoever tidies up; the directory that it is in cannot.
+        let directory = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty());
+        let directory = directory.map_or_else(|| ".".to_owned(), |p| p.display().to_string());
+        let dir = self
+            .open_fd(&directory, libc::O_RDONLY | libc::O_DIRECTORY)
+            .map_err(|e| DiskError::new("open", &directory, e))?;
+        // SAFETY: `dir` is open. The lock ends when the guard closes it, or with the process.
+        ok(unsafe { libc::flock(dir.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })
+            .map_err(|e| DiskError::new("lock", path, e))?;
+        Ok(Box::new((fd, dir)))
     }
 
     fn free_space(&self) -> DiskResult<u64> {

@@ -250,3 +250,14 @@ fn a_flipped_bit_stays() {
     disk.crash();
     assert_eq!(disk.content("f").unwrap()[100], 0x81);
 }
+
+#[test]
+fn a_directory_stays_locked_when_the_lock_file_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (OsDisk::new(dir.path()), OsDisk::new(dir.path()));
+    let held = first.lock("lock").unwrap();
+    first.remove("lock").unwrap();
+    assert!(second.lock("lock").is_err(), "somebody tidied up");
+    drop(held);
+    second.lock("lock").unwrap();
+}

@@ -30,6 +30,8 @@ const RESERVE: &str = "log/reserve";
 
 /// Space is allocated in steps of this (or the segment size, when that is smaller).
 const ALLOCATION_STEP: u64 = 64 << 20;
+/// And of this when the disk has no room for such a step.
+const SMALL_STEP: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
 
 pub(crate) fn path_of(number: u64) -> String {
@@ -212,7 +214,7 @@ impl Space {
         }
     }
 
-    /// Allocates blocks up to at least `end`.
+    /// Allocates blocks up to at least `end`, and further by a step; on a disk that is nearly full by a small one.
     pub(crate) fn allocate(&self, segment: &SegmentFile, end: u64) -> DiskResult<()> {
         if end <= segment.allocated() {
             return Ok(());
@@ -222,8 +224,15 @@ impl Space {
         if end <= from {
             return Ok(());
         }
-        let len = (end - from).next_multiple_of(self.step());
-        segment.file.allocate(from, len)?;
+        let (long, short) = (self.step(), SMALL_STEP.min(self.step()));
+        let mut len = (end - from).next_multiple_of(long);
+        match segment.file.allocate(from, len) {
+            Err(e) if e.is_full() && short < long => {
+                len = (end - from).next_multiple_of(short);
+                segment.file.allocate(from, len)?;
+            }
+            other => other?,
+        }
         segment.allocated.fetch_max(from + len, Ordering::Relaxed);
         Ok(())
     }
@@ -242,7 +251,7 @@ impl Space {
         let file = self.disk.open(&path, OpenMode::Create, Caching::Buffered)?;
         let written = if recycled { file.len()? / BLOCK * BLOCK } else { 0 };
         let segment = SegmentFile::new(number, Lsn::NONE, 0, file, written, written);
-        if let Err(e) = self.allocate(&segment, self.step()) {
+        if let Err(e) = self.allocate(&segment, SMALL_STEP.min(self.step())) {
             self.disk.remove(&path)?;
             return Err(e);
         }

@@ -154,11 +154,14 @@ pub(crate) fn table_admin(
     }
 }
 
+/// Commits a change of definitions, with the text of its event if it has one.
+type CommitDefinition<'a> = dyn FnMut(Trx, Option<&str>) -> Result<(), RowError> + 'a;
+
 /// Hands `run` what statements about definitions and whole tables need.
 pub(crate) fn with_context<R>(
     session: &mut Session,
     warnings: &mut Warnings,
-    commit: &mut dyn FnMut(Trx, Option<&str>) -> Result<(), RowError>,
+    commit: &mut CommitDefinition<'_>,
     run: impl FnOnce(&mut DdlContext<'_>) -> R,
 ) -> R {
     let server = Arc::clone(session.server());

@@ -449,11 +449,14 @@ pub(crate) fn run(
         TransactionStatement::Commit(completion) => {
             let (isolation, read_only) = characteristics(session);
             session.transaction_commit()?;
+            // What SET TRANSACTION said was for the transaction that ends here, even if it never began.
+            session.transaction.forget_next();
             then = complete(session, *completion, isolation, read_only)?;
         }
         TransactionStatement::Rollback(completion) => {
             let (isolation, read_only) = characteristics(session);
             session.transaction_rollback();
+            session.transaction.forget_next();
             then = complete(session, *completion, isolation, read_only)?;
         }
         TransactionStatement::Savepoint(name) => savepoint(session, &name.text())?,

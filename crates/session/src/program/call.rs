@@ -67,6 +67,10 @@ impl Programs {
         self.stack.push(identity);
         Ok(())
     }
+    /// Whether a program runs.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.stack.is_empty()
+    }
     pub(super) fn pop(&mut self) {
         self.stack.pop();
     }
@@ -184,7 +188,10 @@ pub(crate) fn call(
     }
     give_back(session, out, reply, &targets, &variables, &program.variables)?;
     session.row_count = total as i64;
-    session.send_ok(out, &Done { affected_rows: total, ..Done::default() }, reply.more);
+    // Of a call inside a call the client sees the result sets alone.
+    if !session.programs.is_inside() {
+        session.send_ok(out, &Done { affected_rows: total, ..Done::default() }, reply.more);
+    }
     Ok(())
 }
 

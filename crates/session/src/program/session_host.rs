@@ -89,7 +89,8 @@ impl SessionHost<'_> {
     fn run_routed(&mut self, unit: &Unit) -> Result<(), ClientError> {
         let arena = self.session.take_arena();
         let mark = (self.out.writer().len(), self.out.sequence());
-        self.session.sent_rows = false;
+        // A CALL inside a CALL comes by here, too: the one around has to learn what the inner one has sent.
+        let sent_before = std::mem::take(&mut self.session.sent_rows);
         let reply = Reply { more: true, ..self.reply };
         let outcome = match sql_syntax::parse(&arena, &unit.text, self.session.settings.parse) {
             Ok(parsed) => self.with_names(&unit.names, |s| {
@@ -100,9 +101,10 @@ impl SessionHost<'_> {
         let mut arena = arena;
         arena.reset();
         self.session.give_arena(arena);
-        if !std::mem::take(&mut self.session.sent_rows) && self.out.writer().len() >= mark.0 {
+        if !self.session.sent_rows && self.out.writer().len() >= mark.0 {
             self.out.writer().rewind(mark.0, mark.1);
         }
+        self.session.sent_rows |= sent_before;
         outcome
     }
 
