@@ -64,9 +64,31 @@ pub(crate) fn run(session: &mut Session, out: &mut Output, command: Command<'_>)
         Command::StmtClose(id) => binary::close(session, id),
         Command::StmtReset(id) => reply(session, out, |s| binary::reset(s, id)),
         Command::StmtFetch { statement_id, rows } => binary::fetch(session, out, statement_id, rows),
+        Command::Refresh(what) => {
+            return match flush_text(what) {
+                Some(text) => statement::run_text(session, out, text.as_bytes()),
+                None => {
+                    out.error(&error::not_supported("this kind of COM_REFRESH"));
+                    false
+                }
+            };
+        }
         other => return run_simple(session, out, other),
     }
     false
+}
+
+/// The FLUSH statement that a COM_REFRESH asks for. FLUSH TABLES has nothing to close, so it stands alone or goes unsaid.
+fn flush_text(what: u8) -> Option<String> {
+    const TABLES: u8 = 4;
+    const ITEMS: [(u8, &str); 4] = [(1, "PRIVILEGES"), (2, "LOGS"), (8, "HOSTS"), (16, "STATUS")];
+    let known = ITEMS.iter().fold(TABLES, |all, (bit, _)| all | bit);
+    let items: Vec<&str> = ITEMS.iter().filter(|(bit, _)| what & bit != 0).map(|(_, word)| *word).collect();
+    match what {
+        _ if what & !known != 0 => None,
+        _ if items.is_empty() => Some("FLUSH TABLES".to_owned()),
+        _ => Some(format!("FLUSH {}", items.join(", "))),
+    }
 }
 
 fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> bool {
@@ -106,7 +128,6 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
             out.eof(status, 0);
             session.server().request_stop();
         }
-        Command::Refresh(_) => out.error(&error::not_supported("COM_REFRESH")),
         Command::ProcessInfo => out.error(&error::not_supported("COM_PROCESS_INFO")),
         Command::RegisterSlave { server_id, host, user, port, .. } => {
             reply(session, out, |s| {

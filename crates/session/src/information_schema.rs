@@ -18,6 +18,7 @@ use sql_plan::relations;
 use types::{Context, Value};
 
 use crate::privilege_tables;
+use crate::program_tables;
 use crate::server::Server;
 use crate::show::{extra_text, key_text};
 
@@ -28,8 +29,10 @@ pub(crate) enum Kind {
     LongText,
     Number,
     DateTime,
+    /// With hundredths of a second.
+    DateTime2,
 }
-use Kind::{DateTime, LongText, Number, Text};
+use Kind::{DateTime, DateTime2, LongText, Number, Text};
 
 pub(crate) type Columns = &'static [(&'static str, Kind)];
 pub(crate) type Rows = Vec<Vec<Value>>;
@@ -278,6 +281,15 @@ const ALL: &[(&str, Columns)] = &[
     ("VIEWS", VIEWS),
 ];
 
+fn all() -> impl Iterator<Item = &'static (&'static str, Columns)> {
+    ALL.iter().chain(&privilege_tables::TABLES).chain(&program_tables::TABLES)
+}
+
+/// Names of the tables.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|(name, _)| *name)
+}
+
 /// The table of that name, for the planner.
 pub(crate) fn table(schema: &str, name: &str) -> Option<VirtualTable> {
     if schema == crate::system_tables::MYSQL && name == privilege_tables::USER {
@@ -288,8 +300,7 @@ pub(crate) fn table(schema: &str, name: &str) -> Option<VirtualTable> {
     if !schema.eq_ignore_ascii_case("information_schema") {
         return None;
     }
-    let mut all = ALL.iter().chain(&privilege_tables::TABLES);
-    let (name, columns) = all.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+    let (name, columns) = all().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
     let columns: Vec<ColumnMeta> = columns.iter().map(|(name, kind)| meta(name, *kind)).collect();
     Some(VirtualTable { name, columns: Arc::from(columns) })
 }
@@ -304,12 +315,19 @@ fn meta(name: &str, kind: Kind) -> ColumnMeta {
             name,
             ExprType { field: FieldType::DateTime, length: 19, decimals: 0, ..ExprType::null() },
         ),
+        DateTime2 => ColumnMeta::plain(
+            name,
+            ExprType { field: FieldType::DateTime, length: 22, decimals: 2, ..ExprType::null() },
+        ),
     }
 }
 
 /// All rows of a table; `None` when there is no such table.
 pub(crate) fn rows(server: &Server, rights: &Rights, table: &str) -> Option<Rows> {
     if let Some(rows) = privilege_tables::rows(rights, table) {
+        return Some(rows);
+    }
+    if let Some(rows) = program_tables::rows(rights, &server.catalog(), table) {
         return Some(rows);
     }
     let mut rows = all_rows(server, table)?;
@@ -423,11 +441,11 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
     })
 }
 
-fn s(text: &str) -> Value {
+pub(crate) fn s(text: &str) -> Value {
     Value::utf8(text)
 }
 
-fn number(n: u64) -> Value {
+pub(crate) fn number(n: u64) -> Value {
     Value::Int(n as i64)
 }
 
@@ -638,20 +656,14 @@ fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
     }
 }
 
-fn column_row((schema, table, at): (&str, &str, usize), column: &ColumnDef, key: &'static str) -> Vec<Value> {
+/// DATA_TYPE to COLLATION_NAME of a column, eight cells.
+pub(crate) fn type_row(column: &ColumnDef) -> Vec<Value> {
     let text = column.type_text();
     let data_type = text.split(['(', ' ']).next().unwrap_or(&text).to_owned();
     let size = sizes(column);
     let some = |n: Option<u64>| n.map_or(Value::Null, number);
     let collation = column.ty.collation().filter(|c| !c.is_binary());
     vec![
-        s("def"),
-        s(schema),
-        s(table),
-        s(&column.name),
-        number(at as u64 + 1),
-        default_value(column),
-        s(if column.nullable { "YES" } else { "NO" }),
         s(&data_type),
         some(size.chars),
         some(size.octets),
@@ -660,7 +672,22 @@ fn column_row((schema, table, at): (&str, &str, usize), column: &ColumnDef, key:
         some(size.fsp),
         collation.map_or(Value::Null, |c| s(c.charset().name())),
         collation.map_or(Value::Null, |c| s(c.name())),
-        s(&text),
+    ]
+}
+
+fn column_row((schema, table, at): (&str, &str, usize), column: &ColumnDef, key: &'static str) -> Vec<Value> {
+    let mut row = vec![
+        s("def"),
+        s(schema),
+        s(table),
+        s(&column.name),
+        number(at as u64 + 1),
+        default_value(column),
+        s(if column.nullable { "YES" } else { "NO" }),
+    ];
+    row.extend(type_row(column));
+    row.extend([
+        s(&column.type_text()),
         s(key),
         s(&extra_text(column)),
         s("select,insert,update,references"),
@@ -669,7 +696,8 @@ fn column_row((schema, table, at): (&str, &str, usize), column: &ColumnDef, key:
         column.generated.as_ref().map_or(Value::Null, |g| s(&g.expr)),
         s("NO"),
         s("NO"),
-    ]
+    ]);
+    row
 }
 
 /// A default as an expression: texts and times in quotes.
@@ -736,10 +764,16 @@ fn sizes(column: &ColumnDef) -> Sizes {
             let octets = Some((1u64 << (8 * u32::from(*length_bytes))) - 1);
             Sizes { chars: octets, octets, ..none }
         }
-        ColumnType::Date
-        | ColumnType::Year
-        | ColumnType::Enum { .. }
-        | ColumnType::Set { .. }
-        | ColumnType::Fixed(_) => none,
+        ColumnType::Enum { members, collation } | ColumnType::Set { members, collation } => {
+            let chars = members.iter().map(|m| collation.charset().char_count(m) as u64);
+            // A value of a SET may have all members, with commas between them.
+            let longest = match column.ty {
+                ColumnType::Set { .. } => chars.sum::<u64>() + (members.len() as u64).saturating_sub(1),
+                _ => chars.max().unwrap_or(0),
+            };
+            let octets = longest * collation.charset().max_len() as u64;
+            Sizes { chars: Some(longest), octets: Some(octets), ..none }
+        }
+        ColumnType::Date | ColumnType::Year | ColumnType::Fixed(_) => none,
     }
 }

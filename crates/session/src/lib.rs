@@ -35,6 +35,7 @@ mod prepared;
 mod privilege_tables;
 mod privileges;
 mod program;
+mod program_tables;
 mod registry;
 mod replay;
 mod replicas;

@@ -89,10 +89,12 @@ fn sum_rows(handle: &Arc<TableHandle>, cx: &mut DdlContext<'_>) -> SqlResult<u32
     let mut trx = cx.catalog.engine().begin();
     let mut scan =
         trx.scan(&handle.table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
+    let generated = |i: usize| handle.def.columns.get(i)?.generated.as_ref();
+    let computed = |i: usize| generated(i).is_some_and(|g| !g.stored);
     let (mut buf, mut sum, mut rows) = (RowBuf::new(), 0u32, 0u64);
     while scan.next(&mut trx, &mut buf).map_err(failed)? {
         let view = RowView::new(&handle.table.spec().layout, &buf.body);
-        let row = view.and_then(|v| row_checksum(&v)).map_err(|c| crate::errors::corrupt(&c))?;
+        let row = view.and_then(|v| row_checksum(&v, computed)).map_err(|c| crate::errors::corrupt(&c))?;
         sum = sum.wrapping_add(row);
         rows += 1;
         if rows.is_multiple_of(INTERRUPT_EVERY) && cx.session.interrupted() {

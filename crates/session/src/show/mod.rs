@@ -25,6 +25,7 @@ use crate::session::Session;
 use crate::sql;
 use crate::statement::Reply;
 
+pub(crate) use programs::{definer, mode_text};
 pub(crate) use schema::{extra_text, field_list, key_text};
 pub(crate) use server::{character_sets, collations, engines};
 pub(crate) use visible::column_privileges;

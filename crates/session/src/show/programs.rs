@@ -16,7 +16,7 @@ pub(super) fn moment(session: &Session, seconds: u64) -> Value {
     Value::Timestamp(moment).to_datetime(&mut session.context()).map_or(Value::Null, Value::DateTime)
 }
 
-pub(super) fn mode_text(mode: u64) -> Value {
+pub(crate) fn mode_text(mode: u64) -> Value {
     use crate::variables::{Setting, Var};
     s(&Setting::Bits(mode).text(Var::SQL_MODE.def()).unwrap_or_default())
 }
@@ -25,7 +25,7 @@ fn charsets(context: &ProgramContext) -> [Value; 3] {
     [s(context.client.charset().name()), s(context.connection.name()), s(context.database.name())]
 }
 
-pub(super) fn definer(context: &ProgramContext) -> Value {
+pub(crate) fn definer(context: &ProgramContext) -> Value {
     s(&format!("{}@{}", context.definer.0, context.definer.1))
 }
 

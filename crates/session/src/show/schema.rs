@@ -53,15 +53,24 @@ pub(super) fn tables(
     full: bool,
     named: Option<Ident<'_>>,
 ) -> Result<Listing, ClientError> {
-    let database = database(session, named)?;
-    let mut columns = vec![text(&format!("Tables_in_{}", database.def.name), 64)];
+    let shown = named.map_or_else(|| session.database.to_string(), |n| n.text().into_owned());
+    let (found, database_name);
+    let mut names: Vec<(&str, &str)>;
+    if let Some(name) = VIRTUAL.into_iter().find(|v| v.eq_ignore_ascii_case(&shown)) {
+        database_name = name;
+        names = crate::information_schema::names().map(|n| (n, "SYSTEM VIEW")).collect();
+    } else {
+        found = database(session, named)?;
+        database_name = found.def.name.as_str();
+        names = found.tables.keys().map(|n| (n.as_str(), "BASE TABLE")).collect();
+        names.extend(found.views.keys().map(|n| (n.as_str(), "VIEW")));
+    }
+    names.sort_unstable();
+    let mut columns = vec![text(&format!("Tables_in_{database_name}"), 64)];
     if full {
         columns.push(text("Table_type", 64));
     }
     let mut list = Listing::new(columns);
-    let mut names: Vec<(&String, &str)> = database.tables.keys().map(|n| (n, "BASE TABLE")).collect();
-    names.extend(database.views.keys().map(|n| (n, "VIEW")));
-    names.sort_unstable();
     for (name, kind) in names {
         if full {
             list.row([s(name), s(kind)]);
@@ -244,7 +253,7 @@ pub(crate) fn extra_text(column: &ColumnDef) -> String {
 }
 
 pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
-    let handle = table(session, name)?;
+    let found = described(session, name)?;
     let mut list = Listing::new(vec![
         text("Table", 64),
         bigint("Non_unique", 1),
@@ -261,6 +270,8 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
         text("Index_comment", 1024),
         text("Ignored", 3),
     ]);
+    // A view has no indexes.
+    let Described::Table(handle) = found else { return Ok(list) };
     let def = &handle.def;
     for index in &def.indexes {
         for (i, part) in index.parts.iter().enumerate() {
