@@ -21,6 +21,8 @@ pub const TEXT_MAX: usize = 1 << 30;
 const MATCH_MIN: usize = 8;
 /// Bytes that are hashed to find a match.
 const GRAM: usize = 4;
+/// Bytes that are compared at a time.
+const WORD: usize = 8;
 const TABLE_BITS: u32 = 10;
 /// References reach this far into the dictionary.
 const DICTIONARY_MAX: usize = u16::MAX as usize;
@@ -35,12 +37,12 @@ pub fn pack(text: &[u8], dictionary: &[u8], out: &mut Vec<u8>) {
     let dictionary = &dictionary[..dictionary.len().min(DICTIONARY_MAX)];
     // Positions plus one; 0 = none. The last position of a gram wins.
     let mut table = [0u16; 1 << TABLE_BITS];
-    for at in 0..(dictionary.len() + 1).saturating_sub(GRAM) {
-        table[slot(&dictionary[at..])] = at as u16 + 1;
+    for (at, gram) in dictionary.windows(GRAM).enumerate() {
+        table[slot(gram)] = at as u16 + 1;
     }
     let (mut at, mut literal) = (0, 0);
-    while at + GRAM <= text.len() {
-        let candidate = usize::from(table[slot(&text[at..])]);
+    while let Some(gram) = text.get(at..at + GRAM) {
+        let candidate = usize::from(table[slot(gram)]);
         let found = candidate.checked_sub(1).map(|from| (from, common(&text[at..], &dictionary[from..])));
         match found {
             Some((from, length)) if length >= MATCH_MIN => {
@@ -63,8 +65,16 @@ pub fn pack(text: &[u8], dictionary: &[u8], out: &mut Vec<u8>) {
     out.put_varint(0);
 }
 
+/// Length of the longest common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+    let mut done = 0;
+    for (x, y) in a.as_chunks::<WORD>().0.iter().zip(b.as_chunks::<WORD>().0) {
+        if x != y {
+            break;
+        }
+        done += WORD;
+    }
+    done + a[done..].iter().zip(&b[done..]).take_while(|(x, y)| x == y).count()
 }
 
 /// Appends the text of `packed`, with the dictionary that it was packed against.
@@ -118,6 +128,18 @@ mod tests {
         assert!(len < text.len() - value.len() + 8, "{len}");
         let alone = packed(b"DELETE FROM t", b"");
         assert_eq!(alone, b"\x0dDELETE FROM t\0");
+    }
+
+    #[test]
+    fn common_prefixes_of_all_lengths() {
+        let a: Vec<u8> = (0..40).collect();
+        for at in 0..a.len() {
+            let mut b = a.clone();
+            b[at] = 0xff;
+            assert_eq!(common(&a, &b), at);
+            assert_eq!(common(&a, &b[..at]), at);
+        }
+        assert_eq!(common(&a, &a), a.len());
     }
 
     #[test]

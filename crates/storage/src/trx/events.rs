@@ -36,6 +36,9 @@ pub(crate) struct Events {
     text: Vec<u8>,
     text_waits: bool,
     text_at: Lsn,
+    /// Buffers that every statement's text uses: the row record it is packed against, and what comes of it.
+    row: Vec<u8>,
+    packed: Vec<u8>,
     /// The newest `Extents` record, and the newest record that the extents list.
     extents: Lsn,
     listed: Lsn,
@@ -265,20 +268,24 @@ impl Trx {
     }
 
     fn append_text(&mut self) -> Result<(), RowError> {
-        self.state.events.text_waits = false;
-        let base = self.state.events.statement;
-        let mut row = Vec::new();
-        crate::row::read_record(&self.kernel, base, &mut row)?;
-        let mut packed = Vec::new();
-        log_format::text::pack(&self.state.events.text, &row, &mut packed);
-        // A text that no record can hold is left out; the rows do not need it.
+        let events = &mut self.state.events;
+        events.text_waits = false;
+        let base = events.statement;
+        crate::row::read_record(&self.kernel, base, &mut events.row)?;
+        // What is packed may outgrow its text by a few bytes.
         const HEAD_MAX: usize = 64;
-        if packed.len() + HEAD_MAX > self.kernel.store.log.record_size_max() {
+        events.packed.clear();
+        events.packed.reserve(events.text.len() + HEAD_MAX);
+        log_format::text::pack(&events.text, &events.row, &mut events.packed);
+        // A text that no record can hold is left out; the rows do not need it.
+        if events.packed.len() + HEAD_MAX > self.kernel.store.log.record_size_max() {
             return Ok(());
         }
+        let packed = std::mem::take(&mut events.packed);
         let appended = self.append_chained(|trx, previous, lsn, out| {
             Record::Statement(Statement { trx, previous, base, packed: &packed }).encode(lsn, out);
         })?;
+        self.state.events.packed = packed;
         self.state.events.text_at = appended.start;
         Ok(())
     }
