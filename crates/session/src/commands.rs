@@ -78,11 +78,12 @@ pub(crate) fn run(session: &mut Session, out: &mut Output, command: Command<'_>)
     false
 }
 
-/// The FLUSH statement that a COM_REFRESH asks for. FLUSH TABLES has nothing to close, so it stands alone or goes unsaid.
+/// The FLUSH statement that a COM_REFRESH asks for. Tables and idle threads are not kept, so there is nothing to close:
+/// FLUSH TABLES stands alone or goes unsaid.
 fn flush_text(what: u8) -> Option<String> {
-    const TABLES: u8 = 4;
+    const TABLES_AND_THREADS: u8 = 4 | 32;
     const ITEMS: [(u8, &str); 4] = [(1, "PRIVILEGES"), (2, "LOGS"), (8, "HOSTS"), (16, "STATUS")];
-    let known = ITEMS.iter().fold(TABLES, |all, (bit, _)| all | bit);
+    let known = ITEMS.iter().fold(TABLES_AND_THREADS, |all, (bit, _)| all | bit);
     let items: Vec<&str> = ITEMS.iter().filter(|(bit, _)| what & bit != 0).map(|(_, word)| *word).collect();
     match what {
         _ if what & !known != 0 => None,
