@@ -1,4 +1,4 @@
-//! Files that statements name: LOAD DATA [LOCAL], SELECT ... INTO OUTFILE.
+//! Files that statements name: `LOAD DATA [LOCAL]`, SELECT ... INTO OUTFILE.
 //!
 //! Relative names start at the data directory, as on MariaDB. With `secure_file_priv` only files below that directory are
 //! reached; names with `..` are resolved first, as text.
