@@ -82,9 +82,12 @@ class Server:
             raise SystemExit('%s: %s\n%s' % (self.kind, text, r.stderr))
         return r.returncode, r.stdout
 
-    def status(self, name):
-        rows = self.sql("show global status like '%s'" % name)[1].split('\n')
-        return int(float(rows[0].split('\t')[1]))
+    def status(self, name, absent=None):
+        """A counter's value; `absent` where the server has no such counter."""
+        row = self.sql("show global status like '%s'" % name)[1].split('\n')[0]
+        if not row and absent is not None:
+            return absent
+        return int(float(row.split('\t')[1]))
 
     def counters(self):
         if not os.path.exists(self.stats):
