@@ -341,7 +341,10 @@ impl CatalogChange {
             match to {
                 None => self.remove_program(ProgramKind::Trigger, schema, &trigger.name)?,
                 Some(name) => {
-                    self.put_program(ProgramDef::Trigger(TriggerDef { table: name.to_owned(), ..trigger }))?;
+                    let [event, _, rest] = trigger.header;
+                    let on = format!("ON {} ", crate::quote_name(name)).into_bytes();
+                    let moved = TriggerDef { table: name.to_owned(), header: [event, on, rest], ..trigger };
+                    self.put_program(ProgramDef::Trigger(moved))?;
                 }
             }
         }

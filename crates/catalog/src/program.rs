@@ -7,7 +7,7 @@
 //!          body, comment: string | created, modified: seconds since 1970, varint
 //! routine: kind u8 (0 procedure, 1 function) | flags u8 (1 deterministic, 2 invoker, 4 aggregate) | access u8 |
 //!          parameter text string | parameters varint, {mode u8, column} | returns u8, [column]
-//! trigger: table string | event u8 | before u8 | order varint | created microseconds varint
+//! trigger: table string | event u8 | before u8 | header: three strings | order varint | created microseconds varint
 //! event:   schedule u8 (0 at, 1 every) | at or (amount text string, unit string, starts, ends: i64 seconds, MIN = none) |
 //!          preserve u8 | status u8 | time zone string | last executed i64 (MIN = never) | originator u32
 //! ```
@@ -120,6 +120,8 @@ pub struct TriggerDef {
     pub table: String,
     pub event: TriggerEvent,
     pub before: bool,
+    /// The statement before the body, as written: from TRIGGER, from ON, from FOR on, each with the space behind it.
+    pub header: [Vec<u8>; 3],
     /// Among those of the same event and time, from 1.
     pub order: u32,
     /// Microseconds since 1970.
@@ -325,6 +327,9 @@ impl TriggerDef {
         out.put_string(self.table.as_bytes());
         out.put_u8(self.event as u8);
         out.put_u8(u8::from(self.before));
+        for part in &self.header {
+            out.put_string(part);
+        }
         out.put_varint(u64::from(self.order));
         out.put_varint(self.created_us);
     }
@@ -342,6 +347,11 @@ impl TriggerDef {
             table: text(r, "table")?,
             event: one_of(r, "event", &EVENTS)?,
             before: one_of(r, "before", &BOOLS)?,
+            header: [
+                r.string("header")?.to_vec(),
+                r.string("header's table")?.to_vec(),
+                r.string("header's end")?.to_vec(),
+            ],
             order: r.varint("order")? as u32,
             created_us: r.varint("created")?,
         })
@@ -454,6 +464,7 @@ mod tests {
             table: "x".into(),
             event: TriggerEvent::Update,
             before: true,
+            header: [b"TRIGGER t BEFORE UPDATE ".to_vec(), b"ON x ".to_vec(), b"FOR EACH ROW ".to_vec()],
             order: 3,
             created_us: 1,
         };

@@ -71,6 +71,8 @@ conditions! {
     no_such_row(event: &str, row: &str) = 1363 b"HY000" "There is no {row} row in on {event} trigger";
     row_not_updatable(row: &str, when: &str) = 1362 b"HY000" "Updating of {row} row is not allowed in {when}trigger";
     referenced_trigger(name: &str) = 4031 b"HY000" "Referenced trigger '{name}' for the given action time and event type does not exist";
+    trigger_on_system_table() = 1465 b"HY000" "Triggers can not be created on system tables";
+    trigger_in_wrong_schema() = 1435 b"HY000" "Trigger in wrong schema";
     // Events.
     event_exists(name: &str) = 1537 b"HY000" "Event '{name}' already exists";
     event_missing(name: &str) = 1539 b"HY000" "Unknown event '{name}'";
@@ -80,9 +82,13 @@ conditions! {
         "Event execution time is in the past. Event has been disabled";
     event_same_name() = 1551 b"HY000" "Same old and new event name";
     event_removed() = 1588 b"HY000"
-        "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation.";
+        "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation";
     event_not_changed() = 1589 b"HY000"
-        "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
+        "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future";
+    scheduler_disabled() = 1290 b"HY000"
+        "The MariaDB server is running with the --event-scheduler=DISABLED or --skip-grant-tables option so it cannot execute this statement";
+    scheduler_off() = 1105 b"HY000"
+        "Event scheduler is switched off, use SET GLOBAL event_scheduler=ON to enable it.";
     incorrect_at(kind: &str, value: &str) = 1525 b"HY000" "Incorrect {kind} value: '{value}'";
 }
 

@@ -198,6 +198,7 @@ impl Server {
             }
             Var::INNODB_OLD_BLOCKS_PCT => engine.pool().set_old_blocks_pct(setting.as_u64() as usize),
             Var::INNODB_OLD_BLOCKS_TIME => engine.pool().set_old_blocks_time(setting.as_u64()),
+            Var::EVENT_SCHEDULER => self.scheduler().set(setting.as_u64() == 1),
             _ => self.apply_replication_global(var, setting),
         }
     }

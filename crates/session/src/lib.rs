@@ -25,6 +25,7 @@ mod ddl;
 mod diagnostics;
 mod dump;
 pub mod error_log;
+mod event;
 mod files;
 mod handshake;
 mod information_schema;

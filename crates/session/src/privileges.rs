@@ -8,6 +8,7 @@ use accounts::{Privileges as P, RoutineKind};
 use client_error::{ClientError, account as denied, connection as error};
 use sql_syntax::ast::{self, ObjectName, ShowKind, Statement};
 
+use crate::diagnostics::Level;
 use crate::session::Session;
 use crate::system_tables::MYSQL;
 use crate::variables::Var;
@@ -280,6 +281,25 @@ impl Session {
         }
         let missing = wanted.without(held);
         if missing.is_empty() { Ok(()) } else { Err(self.table_denied(missing, &db, &table)) }
+    }
+
+    /// Same, of a table by its full name.
+    pub(crate) fn need_on_table(&self, db: &str, table: &str, wanted: P) -> Outcome {
+        let missing = wanted.without(self.rights.table(db, table));
+        if missing.is_empty() { Ok(()) } else { Err(self.table_denied(missing, db, table)) }
+    }
+
+    /// Error 1227 unless a program may be made for this definer.
+    pub(crate) fn need_definer(&self, (user, host): &(String, String)) -> Outcome {
+        let own = user == self.rights.user() && host == self.rights.account_host();
+        if own { Ok(()) } else { self.need_global(P::SET_USER) }
+    }
+
+    /// Note 1449 when there is no account of a program's definer.
+    pub(crate) fn note_missing_definer(&mut self, (user, host): &(String, String)) {
+        if self.server().accounts.current().tables.account(user, host).is_none() {
+            self.warn(Level::Note, client_error::account::no_such_definer(user, host));
+        }
     }
 
     /// Error 1370 unless all of `wanted` is granted on the routine.

@@ -6,8 +6,7 @@
 
 use accounts::{Privileges, Rights, RoutineKind};
 use catalog::program::{
-    DataAccess, EventDef, EventSchedule, EventStatus, ParamMode, ProgramContext, ProgramKind, RoutineDef,
-    TriggerDef,
+    DataAccess, EventDef, EventSchedule, ParamMode, ProgramContext, ProgramKind, RoutineDef, TriggerDef,
 };
 use catalog::{ColumnDef, Snapshot};
 use types::{Context, Timestamp, Value};
@@ -175,8 +174,9 @@ fn moment(seconds: u64, micros: u32, fsp: u8) -> Value {
     Value::Timestamp(moment).to_datetime(&mut Context::default()).map_or(Value::Null, Value::DateTime)
 }
 
-fn time(seconds: Option<i64>) -> Value {
-    seconds.and_then(|t| u64::try_from(t).ok()).map_or(Value::Null, |t| moment(t, 0, 0))
+/// A time of an event, in the event's time zone.
+fn time(def: &EventDef, seconds: Option<i64>) -> Value {
+    seconds.map_or(Value::Null, |at| Value::DateTime(crate::event::local_time(at, &def.time_zone)))
 }
 
 fn charsets(context: &ProgramContext) -> [Value; 3] {
@@ -284,16 +284,12 @@ fn event_row(def: &EventDef) -> Vec<Value> {
     let context = &def.context;
     let null = || Value::Null;
     let (kind, at, amount, unit, starts, ends) = match &def.schedule {
-        EventSchedule::At(at) => ("ONE TIME", time(Some(*at)), null(), null(), null(), null()),
+        EventSchedule::At(at) => ("ONE TIME", time(def, Some(*at)), null(), null(), null(), null()),
         EventSchedule::Every { amount, unit, starts, ends } => {
-            ("RECURRING", null(), s(amount), s(unit), time(*starts), time(*ends))
+            ("RECURRING", null(), s(amount), s(unit), time(def, *starts), time(def, *ends))
         }
     };
-    let status = match def.status {
-        EventStatus::Enabled => "ENABLED",
-        EventStatus::Disabled => "DISABLED",
-        EventStatus::SlaveSideDisabled => "SLAVESIDE_DISABLED",
-    };
+    let status = crate::show::event_status(def.status);
     let mut row = vec![
         s("def"),
         s(&def.schema),
@@ -313,7 +309,7 @@ fn event_row(def: &EventDef) -> Vec<Value> {
         s(if def.preserve { "PRESERVE" } else { "NOT PRESERVE" }),
         moment(context.created, 0, 0),
         moment(context.modified, 0, 0),
-        time(def.last_executed),
+        time(def, def.last_executed),
         s(&context.comment),
         number(u64::from(def.originator)),
     ];

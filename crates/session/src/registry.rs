@@ -48,10 +48,11 @@ pub enum Doing {
     SetOption,
     BinlogDump,
     Killed,
+    Daemon,
 }
 
 impl Doing {
-    const ALL: [(Self, &str); 18] = [
+    const ALL: [(Self, &str); 19] = [
         (Self::Connect, "Connect"),
         (Self::Sleep, "Sleep"),
         (Self::Query, "Query"),
@@ -70,6 +71,7 @@ impl Doing {
         (Self::SetOption, "Set option"),
         (Self::BinlogDump, "Binlog Dump"),
         (Self::Killed, "Killed"),
+        (Self::Daemon, "Daemon"),
     ];
     fn name(code: u8) -> &'static str {
         Self::ALL.get(usize::from(code)).map_or("", |(_, name)| name)

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use accounts::{Privileges, Rights, RoutineKind};
+use accounts::{Accounts, Privileges, Rights, RoutineKind};
 use catalog::program::ProgramKind;
 use client_error::{ClientError, account as denied, connection as error};
 use sql_plan::error::{SqlError, SqlResult};
@@ -174,12 +174,20 @@ pub(crate) fn need_execute(rights: &Rights, db: &str, name: &str) -> Result<(), 
 
 // The host in messages about commands: where the client is, not the account's pattern.
 
-fn table_denied(rights: &Rights, missing: Privileges, db: &str, table: &str) -> ClientError {
+pub(crate) fn table_denied(rights: &Rights, missing: Privileges, db: &str, table: &str) -> ClientError {
     denied::table_denied(&command_names(missing), rights.user(), rights.client_host(), db, table)
 }
 
-fn column_denied(rights: &Rights, missing: Privileges, column: &str, table: &str) -> ClientError {
+pub(crate) fn column_denied(rights: &Rights, missing: Privileges, column: &str, table: &str) -> ClientError {
     denied::column_denied(&command_names(missing), rights.user(), rights.client_host(), column, table)
+}
+
+/// The privileges of a program's definer.
+pub(crate) fn of_definer(accounts: &Arc<Accounts>, user: &str, host: &str) -> SqlResult<Arc<Rights>> {
+    if accounts.tables.account(user, host).is_none() {
+        return Err(planning_error(denied::no_such_definer(user, host)));
+    }
+    Ok(Arc::new(Rights::new(Arc::clone(accounts), (user, host), (host, ""), "")))
 }
 
 /// What statements are planned under; `None`: nothing needs a look.
@@ -193,7 +201,7 @@ pub(crate) fn guard(rights: &Arc<Rights>) -> Option<Arc<dyn Guard>> {
 
 struct RightsGuard(Arc<Rights>);
 
-fn planning_error(e: ClientError) -> SqlError {
+pub(crate) fn planning_error(e: ClientError) -> SqlError {
     SqlError::Other { errno: e.errno, state: e.state, text: e.text.into_owned() }
 }
 
@@ -209,13 +217,5 @@ impl Guard for RightsGuard {
     }
     fn column_denied(&self, missing: Privileges, column: &str, table: &str) -> SqlError {
         planning_error(column_denied(&self.0, missing, column, table))
-    }
-    fn of_account(&self, user: &str, host: &str) -> SqlResult<Option<Arc<dyn Guard>>> {
-        let accounts = self.0.accounts();
-        if accounts.tables.account(user, host).is_none() {
-            return Err(planning_error(denied::no_such_definer(user, host)));
-        }
-        let rights = Rights::new(Arc::clone(accounts), (user, host), (host, ""), "");
-        Ok(guard(&Arc::new(rights)))
     }
 }

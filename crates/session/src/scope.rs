@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use accounts::Rights;
 use base::Gtid;
 use catalog::TableHandle;
 use catalog::mdl::MdlHandle;
-use sql_exec::{Inside, SessionState, Work};
+use sql_exec::{Firing, Inside, SessionState, Work};
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
@@ -39,7 +40,10 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) found_rows: u64,
     pub(crate) user: &'a str,
     pub(crate) origin_host: &'a str,
-    pub(crate) rights: &'a Arc<Rights>,
+    /// Those of the session; see [`Self::rights`].
+    pub(crate) own_rights: &'a Arc<Rights>,
+    /// Those of the definer whose function or trigger runs.
+    pub(crate) acting: Option<Arc<Rights>>,
     pub(crate) shown: &'a [Vec<Value>],
     pub(crate) user_locks: &'a mut UserLocks,
     /// What the client has sent for LOAD DATA LOCAL.
@@ -51,12 +55,49 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) read_only: bool,
     /// The database of the function or trigger that runs.
     pub(crate) database: Option<Arc<str>>,
+    /// Its sql_mode.
+    pub(crate) sql_mode: Option<u64>,
     pub(crate) mdl: &'a MdlHandle,
     /// The error on its way out stands among the statement's conditions already.
     pub(crate) error_recorded: &'a mut bool,
 }
 
+/// What a program's definer took the place of.
+pub(crate) struct Acted {
+    acting: Option<Arc<Rights>>,
+    plan_generation: u64,
+}
+
 impl SessionScope<'_> {
+    /// The privileges that count now.
+    pub(crate) fn rights(&self) -> &Arc<Rights> {
+        self.acting.as_ref().unwrap_or(self.own_rights)
+    }
+
+    /// Takes over the privileges of an account: a function's or trigger's definer. [`Self::work_again_as`] undoes it.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub(crate) fn work_as(&mut self, (user, host): &(String, String)) -> SqlResult<Acted> {
+        let before = Acted { acting: self.acting.clone(), plan_generation: self.plan_generation };
+        let rights = self.rights();
+        if user == rights.user() && host == rights.account_host() {
+            return Ok(before);
+        }
+        let definer = self.programs.definer(self.own_rights.accounts(), user, host)?;
+        // Plans of a program that runs with its caller's rights are good for this caller alone.
+        let mut mixed = std::hash::DefaultHasher::new();
+        (user, host, self.plan_generation).hash(&mut mixed);
+        self.plan_generation = mixed.finish() | 1 << 63;
+        self.acting = Some(definer);
+        Ok(before)
+    }
+
+    pub(crate) fn work_again_as(&mut self, before: Acted) {
+        self.acting = before.acting;
+        self.plan_generation = before.plan_generation;
+    }
+
     /// Runs `body` with what the planner needs for a statement of a function or trigger.
     pub(crate) fn with_planner<R>(
         &self,
@@ -65,14 +106,16 @@ impl SessionScope<'_> {
         names: Option<&crate::program::Names>,
         body: impl FnOnce(&sql_plan::PlanContext<'_>) -> R,
     ) -> R {
-        let account = format!("'{}'@'{}'", self.rights.user(), self.rights.account_host());
+        let rights = self.rights();
+        let account = format!("'{}'@'{}'", rights.user(), rights.account_host());
+        let variables = PlanVariables { rights, ..PlanVariables::of(self) };
         body(&sql_plan::PlanContext {
             catalog: self.server.catalog(),
             database: schema,
             sql_mode: values.sql_mode,
             connection_collation: values.collation,
             div_precision_increment: values.div_precision_increment,
-            variables: &PlanVariables::of(self),
+            variables: &variables,
             user: &account,
             locked: None,
             locals: names.map(|n| n as &dyn sql_plan::Locals),
@@ -179,6 +222,9 @@ impl SessionState for SessionScope<'_> {
         self.user_variables.insert(name.into(), value.clone());
     }
     fn system_variable(&self, name: &str, global: bool) -> Option<Value> {
+        if let Some(mode) = self.sql_mode.filter(|_| !global && name == Var::SQL_MODE.name()) {
+            return Some(value_of(Var::SQL_MODE, &Setting::Bits(mode)));
+        }
         system_value(self.server, self.variables, &self.computed, name, global)
     }
     fn session_value(
@@ -195,7 +241,8 @@ impl SessionState for SessionScope<'_> {
             SessionValue::Database => Value::utf8(self.computed.database),
             SessionValue::User => Value::utf8(&format!("{}@{}", self.user, self.origin_host)),
             SessionValue::CurrentUser => {
-                Value::utf8(&format!("{}@{}", self.rights.user(), self.rights.account_host()))
+                let rights = self.rights();
+                Value::utf8(&format!("{}@{}", rights.user(), rights.account_host()))
             }
             SessionValue::ConnectionId => Value::Int(self.entry.id as i64),
             SessionValue::LastInsertId => match args.first() {
@@ -212,8 +259,8 @@ impl SessionState for SessionScope<'_> {
             SessionValue::RowCount => Value::Int(self.row_count),
             SessionValue::FoundRows => Value::Int(self.found_rows as i64),
             SessionValue::Version => Value::utf8(crate::handshake::VERSION),
-            SessionValue::CurrentRole if self.rights.role().is_empty() => Value::Null,
-            SessionValue::CurrentRole => Value::utf8(self.rights.role()),
+            SessionValue::CurrentRole if self.rights().role().is_empty() => Value::Null,
+            SessionValue::CurrentRole => Value::utf8(self.rights().role()),
             SessionValue::GetLock
             | SessionValue::ReleaseLock
             | SessionValue::ReleaseAllLocks
@@ -228,11 +275,20 @@ impl SessionState for SessionScope<'_> {
         if table == SHOWN {
             return Ok(self.shown.to_vec());
         }
-        crate::information_schema::rows(self.server, self.rights, table)
+        crate::information_schema::rows(self.server, self.rights(), table)
             .ok_or_else(|| SqlError::not_supported(format!("information_schema.{table}")))
     }
     fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value> {
         crate::program::call_function(self, call, args, inside)
+    }
+    fn fire(
+        &mut self,
+        firing: &Firing<'_>,
+        old: &[Value],
+        new: &mut [Value],
+        inside: Inside<'_>,
+    ) -> SqlResult<()> {
+        crate::program::fire(self, firing, old, new, inside)
     }
     fn count(&mut self, work: Work, n: u64) {
         let counter = match work {
@@ -272,7 +328,7 @@ impl<'a> PlanVariables<'a> {
             server: scope.server,
             variables: scope.variables,
             computed: scope.computed,
-            rights: scope.rights,
+            rights: scope.own_rights,
         }
     }
 }
@@ -280,6 +336,13 @@ impl<'a> PlanVariables<'a> {
 impl Variables for PlanVariables<'_> {
     fn guard(&self) -> Option<Arc<dyn Guard>> {
         crate::rights::guard(self.rights)
+    }
+    fn guard_of(&self, user: &str, host: &str) -> SqlResult<Option<Arc<dyn Guard>>> {
+        if user == self.rights.user() && host == self.rights.account_host() {
+            return Ok(self.guard());
+        }
+        let definer = crate::rights::of_definer(self.rights.accounts(), user, host)?;
+        Ok(crate::rights::guard(&definer))
     }
     fn scope_error(&self, name: &str, global: bool) -> Option<SqlError> {
         let var = Var::by_name(name.as_bytes())?;

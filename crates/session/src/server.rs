@@ -1,7 +1,8 @@
 //! What all connections share, and the threads around them.
 //!
 //! # Threads
-//! One accepts connections per listener, one watches for hang-ups, one runs each connection. The engine has its own.
+//! One accepts connections per listener, one watches for hang-ups, one waits for events, one runs each connection and each event. The
+//! engine has its own.
 //!
 //! # Shutdown
 //! stop accepting -> kill every connection (their transactions roll back) -> wait for their threads -> close the engine.
@@ -27,6 +28,7 @@ use crate::backend::Backend;
 use crate::connection;
 use crate::counters::Counter;
 use crate::error_log::{self, Severity};
+use crate::event::{self, Scheduler};
 use crate::handshake::Origin;
 use crate::login_limits::{Failures, UsageMap};
 use crate::output::Output;
@@ -68,6 +70,7 @@ pub struct Server {
     pub(crate) remembered: Remembered,
     backend: Backend,
     write_gate: WriteGate,
+    scheduler: Scheduler,
     /// Who replicates from here.
     pub replicas: Replicas,
     pub semi_sync: Arc<SemiSync>,
@@ -102,6 +105,7 @@ impl Server {
             remembered: Remembered::default(),
             backend,
             write_gate: WriteGate::default(),
+            scheduler: Scheduler::default(),
             replicas: Replicas::default(),
             semi_sync: Arc::default(),
             branches: Branches::default(),
@@ -116,6 +120,7 @@ impl Server {
             threads: AtomicUsize::new(0),
         });
         server.start_replication();
+        server.scheduler.set(server.variables.u64(Var::EVENT_SCHEDULER) == 1);
         Ok(server)
     }
 
@@ -127,6 +132,9 @@ impl Server {
     }
     pub(crate) fn write_gate(&self) -> &WriteGate {
         &self.write_gate
+    }
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
     }
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend
@@ -233,6 +241,8 @@ pub fn start(server: &Arc<Server>, addresses: &Addresses) -> std::io::Result<Run
     }
     let watching = Arc::clone(server);
     threads.push(env::thread::spawn("hangups", env::thread::SMALL_STACK, move || watch_hangups(&watching))?);
+    let clocked = Arc::clone(server);
+    threads.push(env::thread::spawn("event_scheduler", CONNECTION_STACK, move || event::serve(&clocked))?);
     Ok(Running { server: Arc::clone(server), threads, port })
 }
 
@@ -292,22 +302,35 @@ fn admit(server: &Arc<Server>, stream: Stream, origin: Origin) {
     let _ = server.watcher.add(&*stream, entry.id);
     drop(stream);
     let (shared, own) = (Arc::clone(server), Arc::clone(&entry));
-    server.threads.fetch_add(1, Ordering::SeqCst);
-    let started = env::thread::spawn("connection", CONNECTION_STACK, move || {
+    server.spawn_session(&entry, "connection", move || {
         let _leaving = Leaving { server: &shared, entry: &own };
         connection::serve(&shared, &own, Arc::clone(&transport), origin);
         drop(transport);
     });
-    if started.is_err() {
-        server.connections.remove(&entry);
-        server.threads.fetch_sub(1, Ordering::SeqCst);
+}
+
+impl Server {
+    /// Starts the thread of a session, which is on the books already; `body` takes it off them with [`Leaving`].
+    pub(crate) fn spawn_session(
+        &self,
+        entry: &crate::registry::Entry,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> bool {
+        self.threads.fetch_add(1, Ordering::SeqCst);
+        let started = env::thread::spawn(name, CONNECTION_STACK, body).is_ok();
+        if !started {
+            self.connections.remove(entry);
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+        }
+        started
     }
 }
 
 /// Takes a connection off the books, also when its thread panics.
-struct Leaving<'a> {
-    server: &'a Server,
-    entry: &'a crate::registry::Entry,
+pub(crate) struct Leaving<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) entry: &'a crate::registry::Entry,
 }
 
 impl Drop for Leaving<'_> {

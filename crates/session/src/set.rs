@@ -162,6 +162,9 @@ fn check_system(
         session.warn(Level::Warning, error::truncated_variable(def.name, &given.text()));
     }
     check_meaning(var, &setting, &given)?;
+    if var == Var::EVENT_SCHEDULER && current.as_u64() == 2 {
+        return Err(client_error::program::scheduler_disabled());
+    }
     replicas::check_set(session, var, &setting)?;
     Ok(if global { Assign::Global(var, setting) } else { Assign::Session(var, setting) })
 }
@@ -172,6 +175,8 @@ fn check_meaning(var: Var, setting: &Setting, given: &Given<'_>) -> Result<(), C
         Var::TIME_ZONE if parse_time_zone(setting.as_str()).is_none() => {
             Err(error::unknown_time_zone(setting.as_str()))
         }
+        // Only an option says that there is no scheduler.
+        Var::EVENT_SCHEDULER if setting.as_u64() > 1 => Err(error::wrong_value(var.name(), &given.text())),
         Var::DEFAULT_STORAGE_ENGINE
         | Var::STORAGE_ENGINE
         | Var::DEFAULT_TMP_STORAGE_ENGINE

@@ -161,6 +161,12 @@ pub(crate) fn run_one(
         Statement::CreateRoutine(_) | Statement::AlterRoutine(_) | Statement::DropRoutine(_) => {
             program::define(session, out, statement, text, reply)?;
         }
+        Statement::CreateTrigger(_) | Statement::DropTrigger(_) => {
+            program::define_trigger(session, out, statement, reply, text)?;
+        }
+        Statement::CreateEvent(_) | Statement::AlterEvent(_) | Statement::DropEvent(_) => {
+            crate::event::define(session, out, statement, text, reply)?;
+        }
         Statement::LockTables(l) => table_locks::lock_tables(session, out, l, reply)?,
         Statement::UnlockTables => table_locks::unlock_tables(session, out, reply)?,
         // A comment that says nothing to this version.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use base::Corruption;
-use catalog::Catalog;
 use catalog::mdl::{MdlError, MdlHandle, MdlMode};
+use catalog::program::TriggerEvent;
+use catalog::{Catalog, TableHandle};
 use row_format::RowLayout;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
@@ -46,6 +47,16 @@ pub trait SessionState {
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>>;
     /// Runs a stored function inside the running statement.
     fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value>;
+    /// Runs the triggers of one event and time for one row, which BEFORE triggers may change.
+    fn fire(
+        &mut self,
+        _firing: &Firing<'_>,
+        _old: &[Value],
+        _new: &mut [Value],
+        _inside: Inside<'_>,
+    ) -> SqlResult<()> {
+        Err(SqlError::not_supported("triggers here"))
+    }
     /// A file to read: on the server's machine, or the one that the client sends.
     fn read_file(&mut self, _path: &[u8], _local: bool) -> SqlResult<Box<dyn std::io::Read>> {
         Err(SqlError::not_supported("files here"))
@@ -58,6 +69,13 @@ pub trait SessionState {
     fn count(&mut self, _work: Work, _n: u64) {}
     /// True when the session was killed or its statement interrupted.
     fn interrupted(&self) -> bool;
+}
+
+/// Which triggers run: those of a table for one event and time.
+pub struct Firing<'a> {
+    pub table: &'a Arc<TableHandle>,
+    pub event: TriggerEvent,
+    pub before: bool,
 }
 
 /// What a running statement lends to the programs that it runs: functions and triggers.

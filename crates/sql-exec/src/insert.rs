@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use catalog::program::TriggerEvent;
 use catalog::{DefaultValue, TableHandle};
 use row_format::key;
 use sql_plan::error::{SqlError, SqlResult};
@@ -17,7 +18,9 @@ use crate::context::SlotState;
 use crate::exec::Exec;
 use crate::outcome::Outcome;
 use crate::row;
-use crate::store::{self, StoreMode};
+use crate::store::{self, Nulls, StoreMode};
+use crate::trigger;
+use crate::update::update_nulls;
 
 /// Counters of one INSERT.
 #[derive(Debug, Default)]
@@ -122,7 +125,11 @@ impl Exec<'_, '_> {
     }
 
     fn store_mode(&self, plan: &InsertPlan, progress: &Progress) -> StoreMode {
-        StoreMode { strict: self.cx.values.sql_mode.strict() && !plan.ignore, row: progress.records }
+        StoreMode {
+            strict: self.cx.values.sql_mode.strict() && !plan.ignore,
+            row: progress.records,
+            nulls: insert_nulls(plan),
+        }
     }
 
     /// A row of VALUES.
@@ -265,6 +272,8 @@ impl Exec<'_, '_> {
         mode: StoreMode,
         progress: &mut Progress,
     ) -> SqlResult<()> {
+        self.before_insert(plan, &mut values, mode)?;
+        let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
         let explicit = progress.last_explicit;
         let generated = self.fill_auto_increment(&plan.table, &mut values, progress)?;
         if let Some(program) = computed::program_of(&plan.table)? {
@@ -292,6 +301,7 @@ impl Exec<'_, '_> {
         if !outcome? {
             return Ok(());
         }
+        self.after_insert(&plan.table, &mut values)?;
         if plan.returning.is_some() {
             self.set_values(plan.slot, values);
             self.keep_returning(plan.returning.as_ref())?;
@@ -357,7 +367,7 @@ impl Exec<'_, '_> {
                 }
                 OnDuplicate::Replace => {
                     if let Some(found) = self.row_in_the_way(table, index, body)? {
-                        self.remove_row(table, &found)?;
+                        self.remove_own_row(table, &found)?;
                         progress.affected += 1;
                         progress.duplicates += 1;
                     }
@@ -408,9 +418,15 @@ impl Exec<'_, '_> {
         slot.layout = Some(table.table.spec().layout.clone());
         slot.buf = found.clone();
         slot.state = SlotState::Packed;
+        let mode = StoreMode { nulls: update_nulls(table), ..mode };
         let changes = self.assigned_values(plan.slot, table, assignments, mode)?;
         let after = plan.returning.is_some().then(|| changes.clone());
-        let changed = self.change_row(table, &found, changes)?;
+        let changed = if trigger::fires(table, TriggerEvent::Update) {
+            let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
+            self.change_own_row(table, &found, changes, &[], mode)?
+        } else {
+            self.change_row(table, &found, changes)?
+        };
         if let Some(after) = after {
             self.return_changed(plan, &found, after)?;
         }
@@ -466,7 +482,7 @@ impl Exec<'_, '_> {
             0 => self.next_auto_increment(table)?,
             forced => forced,
         };
-        let mode = StoreMode { strict: true, row: progress.records };
+        let mode = StoreMode { strict: true, row: progress.records, nulls: Nulls::ByMode };
         let value = store::convert(table, column, Value::UInt(id), mode, self.cx.values, self.cx.warnings)
             .map_err(|_| SqlError::AutoIncrementExhausted)?;
         values[column] = value;
@@ -477,6 +493,19 @@ impl Exec<'_, '_> {
         let settings = &self.cx.settings;
         let (increment, offset) = (settings.auto_increment_increment, settings.auto_increment_offset);
         crate::auto::next(self.cx.trx, table, increment, offset).map_err(|e| self.row_error(e, table, None))
+    }
+}
+
+/// NULL of NOT NULL columns: the only row of a statement must not have it.
+pub(crate) fn insert_nulls(plan: &InsertPlan) -> Nulls {
+    if trigger::fires_before(&plan.table, TriggerEvent::Insert) { Nulls::Late } else { settled_nulls(plan) }
+}
+
+/// Same, behind the BEFORE triggers.
+pub(crate) fn settled_nulls(plan: &InsertPlan) -> Nulls {
+    match &plan.source {
+        InsertSource::Rows(rows) if rows.len() == 1 && !plan.ignore => Nulls::Refused,
+        _ => Nulls::ByMode,
     }
 }
 

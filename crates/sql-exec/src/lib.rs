@@ -38,11 +38,14 @@ mod sort;
 mod spill;
 mod store;
 mod subquery;
+mod trigger;
 mod update;
 mod window;
 
 pub use admin::table_admin;
-pub use context::{ExecContext, ExecSettings, Inside, SessionState, Work, Workspace, lock_tables, mdl_error};
+pub use context::{
+    ExecContext, ExecSettings, Firing, Inside, SessionState, Work, Workspace, lock_tables, mdl_error,
+};
 pub use explain::{columns as explain_columns, explain};
 pub use outcome::Outcome;
 pub use row_events::apply_rows;

@@ -238,7 +238,7 @@ impl Exec<'_, '_> {
         progress: &mut Progress,
     ) -> SqlResult<()> {
         let strict = self.cx.values.sql_mode.strict() && !plan.ignore && !load.local;
-        let mode = StoreMode { strict, row: progress.records };
+        let mode = StoreMode { strict, row: progress.records, nulls: crate::insert::insert_nulls(plan) };
         let mut values = self.defaults(plan, StoreMode { strict: false, ..mode })?;
         if fields.len() < load.targets.len() {
             self.row_shape(plan, load, 1261, progress.records)?;

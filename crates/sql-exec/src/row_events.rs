@@ -20,7 +20,7 @@ use types::Value;
 use crate::context::ExecContext;
 use crate::errors::{corrupt, row_error};
 use crate::row;
-use crate::store::{self, StoreMode};
+use crate::store::{self, Nulls, StoreMode};
 
 const LOCKING: ReadMode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
 
@@ -82,7 +82,7 @@ impl Applier<'_, '_, '_> {
     fn insert(&mut self, image: &Image<'_>) -> SqlResult<()> {
         let def = &self.table.def;
         // What the event does not say is never refused: the primary had it, too.
-        let mode = StoreMode { strict: false, row: 1 };
+        let mode = StoreMode { strict: false, row: 1, nulls: Nulls::ByMode };
         let mut values = Vec::with_capacity(def.columns.len());
         for (i, column) in def.columns.iter().enumerate() {
             values.push(match image.columns.get(i).copied().flatten() {

@@ -16,6 +16,18 @@ pub(crate) struct StoreMode {
     pub(crate) strict: bool,
     /// Row number for messages, from 1.
     pub(crate) row: u64,
+    pub(crate) nulls: Nulls,
+}
+
+/// What becomes of NULL for a NOT NULL column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    /// An error in strict mode, else the column's implicit default.
+    ByMode,
+    /// An error: what INSERT says of its only row.
+    Refused,
+    /// It waits for the BEFORE triggers.
+    Late,
 }
 
 /// The value as the column holds it.
@@ -32,11 +44,11 @@ pub(crate) fn convert(
 ) -> SqlResult<Value> {
     let def = &table.def.columns[column];
     if value.is_null() {
-        if def.nullable {
+        if def.nullable || mode.nulls == Nulls::Late {
             return Ok(Value::Null);
         }
         let error = SqlError::ColumnCannotBeNull(def.name.clone());
-        if mode.strict {
+        if mode.strict || mode.nulls == Nulls::Refused {
             return Err(error);
         }
         warnings.warn(error);
@@ -74,7 +86,7 @@ pub fn store_variable(
         let told = if strict { problem.error } else { problem.warning };
         // A variable is no row, but for this one message.
         let row = u64::from(told == Warning::OutOfRange);
-        let condition = condition_of(["", ""], def, told, StoreMode { strict, row });
+        let condition = condition_of(["", ""], def, told, StoreMode { strict, row, nulls: Nulls::ByMode });
         match problem.severity {
             Severity::Note => warnings.note(condition),
             Severity::Warning if strict => return Err(condition),
@@ -123,7 +135,7 @@ pub(crate) fn default_of(
         DefaultValue::None if def.auto_increment => Ok(Value::Null),
         // Its value comes later, from its row.
         DefaultValue::Expression(_) => Ok(Value::Null),
-        DefaultValue::None if def.generated.is_some() => Ok(Value::Null),
+        DefaultValue::None if def.generated.is_some() || mode.nulls == Nulls::Late => Ok(Value::Null),
         DefaultValue::None => {
             let error = SqlError::NoDefault(def.name.clone());
             if mode.strict {

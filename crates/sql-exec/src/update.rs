@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use catalog::program::TriggerEvent;
 use catalog::{DefaultValue, TableHandle};
 use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
@@ -22,7 +23,8 @@ use crate::context::SlotState;
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
 use crate::row;
-use crate::store::{self, StoreMode};
+use crate::store::{self, Nulls, StoreMode};
+use crate::trigger;
 use sql_plan::keys::{self, PointKey};
 
 /// A row to be changed: its target, the row, and its new values.
@@ -36,6 +38,7 @@ impl Exec<'_, '_> {
             && plan.targets.len() == 1
             && is_plain(plan)
             && !self.has_relations(&plan.targets[0].table)
+            && !trigger::fires(&plan.targets[0].table, TriggerEvent::Update)
         {
             (matched, changed) = match self.update_point(plan, access)? {
                 Some(counts) => counts,
@@ -58,8 +61,8 @@ impl Exec<'_, '_> {
         })
     }
 
-    fn update_mode(&self, ignore: bool, row: u64) -> StoreMode {
-        StoreMode { strict: self.cx.values.sql_mode.strict() && !ignore, row }
+    fn update_mode(&self, ignore: bool, row: u64, table: &TableHandle) -> StoreMode {
+        StoreMode { strict: self.cx.values.sql_mode.strict() && !ignore, row, nulls: update_nulls(table) }
     }
 
     fn update_scanned(&mut self, plan: &UpdatePlan) -> SqlResult<(u64, u64)> {
@@ -71,10 +74,10 @@ impl Exec<'_, '_> {
         }
         self.rows(&plan.select, &mut |exec| {
             matched += 1;
-            let mode = exec.update_mode(plan.ignore, matched);
+            let mode = exec.update_mode(plan.ignore, matched, &target.table);
             let changes = exec.assigned_values(target.slot, &target.table, &target.assignments, mode)?;
             let found = std::mem::take(&mut exec.cx.workspace.slots[usize::from(target.slot)].buf);
-            let outcome = exec.change_through(target, &found, changes);
+            let outcome = exec.change_through(target, &found, changes, mode);
             exec.cx.workspace.slots[usize::from(target.slot)].buf = found;
             match outcome {
                 Ok(c) => changed += u64::from(c),
@@ -98,7 +101,7 @@ impl Exec<'_, '_> {
                     continue;
                 }
                 let buf = slot.buf.clone();
-                let mode = exec.update_mode(plan.ignore, row);
+                let mode = exec.update_mode(plan.ignore, row, &target.table);
                 let changes = exec.assigned_values(target.slot, &target.table, &target.assignments, mode)?;
                 found.push((i, buf, changes));
             }
@@ -106,7 +109,8 @@ impl Exec<'_, '_> {
         })?;
         let (matched, mut changed) = (found.len() as u64, 0);
         for (i, buf, changes) in found {
-            match self.change_through(&plan.targets[i], &buf, changes) {
+            let mode = self.update_mode(plan.ignore, 1, &plan.targets[i].table);
+            match self.change_through(&plan.targets[i], &buf, changes, mode) {
                 Ok(c) => changed += u64::from(c),
                 Err(e) if plan.ignore && can_be_ignored(&e) => self.cx.warnings.warn(e),
                 Err(e) => return Err(e),
@@ -217,8 +221,10 @@ impl Exec<'_, '_> {
         target: &UpdateTarget,
         found: &RowBuf,
         changes: Vec<(usize, Value)>,
+        mode: StoreMode,
     ) -> SqlResult<bool> {
-        if !target.rules.is_empty() {
+        let fires = trigger::fires(&target.table, TriggerEvent::Update);
+        if !fires && !target.rules.is_empty() {
             let mut values = Vec::new();
             let view = RowView::new(&target.table.table.spec().layout, &found.body);
             view.and_then(|v| v.values(&mut values)).map_err(|c| crate::errors::corrupt(&c))?;
@@ -227,11 +233,16 @@ impl Exec<'_, '_> {
             }
             self.check_view(&target.rules, &values)?;
         }
-        if !self.has_relations(&target.table) {
+        if !fires && !self.has_relations(&target.table) {
             return self.change_row(&target.table, found, changes);
         }
         let before = self.cx.trx.savepoint();
-        let outcome = self.change_row(&target.table, found, changes);
+        let outcome = if fires {
+            let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
+            self.change_own_row(&target.table, found, changes, &target.rules, mode)
+        } else {
+            self.change_row(&target.table, found, changes)
+        };
         if matches!(outcome, Err(SqlError::ForeignKeyChild(_) | SqlError::ForeignKeyParent(_))) {
             // UPDATE IGNORE goes on without this row.
             self.undo_row(before, &target.table)?;
@@ -260,7 +271,7 @@ impl Exec<'_, '_> {
         for (column, value) in changes.iter() {
             values[*column] = value.clone();
         }
-        let mode = StoreMode { strict: self.cx.values.sql_mode.strict(), row: 1 };
+        let mode = StoreMode { strict: self.cx.values.sql_mode.strict(), row: 1, nulls: Nulls::ByMode };
         self.compute_row(table, program, &mut values, mode)?;
         self.check_row(table, program, &values)?;
         for (column, _) in &program.generated {
@@ -314,7 +325,7 @@ impl Exec<'_, '_> {
         let built = keys::point_key(self, table, 0, key, &mut buffer);
         let counts = match built {
             Ok(PointKey::Ready) => {
-                let mode = self.update_mode(plan.ignore, 1);
+                let mode = self.update_mode(plan.ignore, 1, table);
                 let (mut problem, mut matched) = (None, false);
                 let (params, values, warnings) = (self.params, &mut *self.cx.values, &mut *self.cx.warnings);
                 let modified = self.cx.trx.modify(&table.table, &buffer, WaitMode::Wait, &mut |body, out| {
@@ -362,6 +373,7 @@ impl Exec<'_, '_> {
             && plan.select.steps[0].on.is_none()
             && plan.select.gate.is_none()
             && !self.has_relations(&plan.targets[0].1)
+            && !trigger::fires(&plan.targets[0].1, TriggerEvent::Delete)
         {
             match self.delete_point(plan, key)? {
                 Some(affected) => affected,
@@ -419,7 +431,7 @@ impl Exec<'_, '_> {
 
     fn delete_row(&mut self, table: &Arc<TableHandle>, slot: Slot) -> SqlResult<()> {
         let row = std::mem::take(&mut self.cx.workspace.slots[usize::from(slot)].buf);
-        let outcome = self.remove_row(table, &row);
+        let outcome = self.remove_own_row(table, &row);
         self.cx.workspace.slots[usize::from(slot)].buf = row;
         outcome
     }
@@ -441,7 +453,7 @@ impl Exec<'_, '_> {
         for (i, buf) in &found {
             let table = &plan.targets[*i].1;
             let before = self.cx.trx.savepoint();
-            match self.remove_row(table, buf) {
+            match self.remove_own_row(table, buf) {
                 Err(e @ SqlError::ForeignKeyParent(_)) if plan.ignore => {
                     self.undo_row(before, table)?;
                     self.cx.warnings.warn(e);
@@ -456,6 +468,11 @@ impl Exec<'_, '_> {
         }
         Ok(affected)
     }
+}
+
+/// NULL of NOT NULL columns of a table whose rows change.
+pub(crate) fn update_nulls(table: &TableHandle) -> Nulls {
+    if trigger::fires_before(table, TriggerEvent::Update) { Nulls::Late } else { Nulls::ByMode }
 }
 
 /// What UPDATE IGNORE passes by with a warning.

@@ -385,7 +385,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn interval_unit(unit: ast::IntervalUnit) -> types::IntervalUnit {
+/// A unit of the grammar as one of the value library.
+pub fn interval_unit(unit: ast::IntervalUnit) -> types::IntervalUnit {
     use ast::IntervalUnit as A;
     use types::IntervalUnit as U;
     match unit {

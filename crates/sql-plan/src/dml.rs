@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use accounts::Privileges;
+use catalog::program::TriggerEvent;
 use catalog::{TableHandle, same_name};
 use sql_syntax::ast;
 
@@ -307,7 +308,7 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
     select.semi_consistent = true;
     let buffered = select.steps.len() > 1
         || !select.order.is_empty()
-        || targets.iter().any(|t| moves_in_scan(&select, t))
+        || targets.iter().any(|t| moves_in_scan(&select, t) || may_move_by_trigger(t))
         || reads_itself(&select, &targets);
     Ok(UpdatePlan { select, targets, ignore: update.ignore, buffered })
 }
@@ -361,6 +362,11 @@ fn moves_in_scan(select: &SelectPlan, target: &UpdateTarget) -> bool {
             .iter()
             .enumerate()
             .any(|(i, c)| c.on_update_now && def.indexes[index].parts.iter().any(|p| p.column == i))
+}
+
+/// A BEFORE trigger may change any column.
+fn may_move_by_trigger(target: &UpdateTarget) -> bool {
+    target.table.triggers.iter().any(|t| t.before && t.event == TriggerEvent::Update)
 }
 
 /// A subquery reads a changed table.

@@ -24,11 +24,6 @@ pub trait Guard {
     fn on_column(&self, schema: &str, table: &str, column: &str) -> Privileges;
     fn table_denied(&self, missing: Privileges, schema: &str, table: &str) -> SqlError;
     fn column_denied(&self, missing: Privileges, column: &str, table: &str) -> SqlError;
-    /// The privileges of an account: a view's or a routine's definer. `None`: may do everything.
-    ///
-    /// # Errors
-    /// There is no such account.
-    fn of_account(&self, user: &str, host: &str) -> SqlResult<Option<Arc<dyn Guard>>>;
 }
 
 /// Why tables are named at the moment.

@@ -51,4 +51,5 @@ pub mod view_text;
 mod views;
 mod window;
 
+pub use call::interval_unit;
 pub use planner::{Local, Locals, LockedTable, PlanContext, Variables, plan, plan_expr};

@@ -25,6 +25,13 @@ pub trait Variables {
     fn guard(&self) -> Option<Arc<dyn Guard>> {
         None
     }
+    /// The privileges of an account: a view's definer. `None`: may do everything.
+    ///
+    /// # Errors
+    /// There is no such account.
+    fn guard_of(&self, _user: &str, _host: &str) -> SqlResult<Option<Arc<dyn Guard>>> {
+        Ok(None)
+    }
     /// What is wrong with naming the variable with an explicit scope: it has no value there.
     fn scope_error(&self, _name: &str, _global: bool) -> Option<SqlError> {
         None

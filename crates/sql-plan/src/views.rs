@@ -174,9 +174,10 @@ impl<'a> Planner<'a> {
         };
         let query = parse_body(&arena, view)?;
         // SQL SECURITY: the tables inside are read with the definer's rights, unless the view says otherwise.
-        let guard = match &self.guarded.guard {
-            Some(guard) if !view.invoker => guard.of_account(&view.definer_user, &view.definer_host)?,
-            other => other.clone(),
+        let guard = if view.invoker {
+            self.guarded.guard.clone()
+        } else {
+            self.cx.variables.guard_of(&view.definer_user, &view.definer_host)?
         };
         let mut inner = Planner::new(&cx);
         inner.guarded = Guarded::by(guard);
@@ -197,6 +198,8 @@ impl<'a> Planner<'a> {
             SqlError::NoSuchTable { .. } | SqlError::UnknownColumn { .. } | SqlError::UnknownFunction(_) => {
                 invalid(view)
             }
+            // Whose rights they are does not matter.
+            SqlError::Other { errno: 1142 | 1143 | 1370, .. } => invalid(view),
             other => other,
         })
     }

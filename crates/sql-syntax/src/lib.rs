@@ -9,6 +9,7 @@
 
 pub mod ast;
 mod error;
+mod fields;
 mod keyword;
 mod lexer;
 mod parser;
@@ -16,6 +17,7 @@ mod print;
 pub mod rewrite;
 
 pub use error::ParseError;
+pub use fields::fields_of;
 pub use parser::{MAX_HEIGHT, MAX_NESTING};
 pub use print::{PrintStyle, print_expr, print_ident, print_operand, print_query, print_string};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use catalog::program::{ProgramContext, ProgramKind, RoutineDef};
-use catalog::{ColumnDef, Snapshot};
+use catalog::program::{EventDef, ProgramContext, ProgramKind, RoutineDef, TriggerDef};
+use catalog::{ColumnDef, Snapshot, TableDef};
 use charset::Collation;
 use client_error::{ClientError, connection};
 use sql_plan::error::SqlError;
@@ -128,6 +128,78 @@ pub(super) fn compile_routine(
     let mut compiler = Compiler::new(flavour, &def.full_name(), text, line, style, types);
     compiler.parameters(def.params.iter().map(|p| &p.column))?;
     compiler.finish(statement)
+}
+
+/// Checks the body of an event that is made.
+pub(crate) fn check_event(
+    session: &Session,
+    schema: &str,
+    name: &str,
+    context: &ProgramContext,
+    body: &ProgramStatement<'_>,
+) -> Result<(), ClientError> {
+    let style = print_style(super::call::mode_of(context));
+    with_types(session, schema, context, |types| {
+        let full = format!("{schema}.{name}");
+        Compiler::new(Flavour::Event, &full, &context.body, 1, style, types).finish(body).map(|_| ())
+    })
+}
+
+/// Compiles the body of an event that runs.
+pub(super) fn event(session: &Session, def: &EventDef) -> Result<Program, ClientError> {
+    let mode = super::call::mode_of(&def.context);
+    let mut text = b"CREATE PROCEDURE x()\n".to_vec();
+    text.extend_from_slice(&def.context.body);
+    let arena = Arena::new();
+    let parsed = sql_syntax::parse(&arena, &text, parse_options(mode)).map_err(|e| connection::syntax(&e))?;
+    let Statement::CreateRoutine(create) = parsed.statement else {
+        return Err(connection::internal("the body of an event is no statement"));
+    };
+    let RoutineBody::Sql { statement, text } = create.body else {
+        return Err(connection::internal("the body of an event is no statement"));
+    };
+    let name = format!("{}.{}", def.schema, def.name);
+    with_types(session, &def.schema, &def.context, |types| {
+        Compiler::new(Flavour::Event, &name, text, 1, print_style(mode), types).finish(&statement)
+    })
+}
+
+/// Compiles a trigger whose body is at hand, for a version of its table.
+pub(super) fn compile_trigger(
+    def: &TriggerDef,
+    table: &TableDef,
+    statement: &ProgramStatement<'_>,
+    text: &[u8],
+    types: &mut dyn Types,
+) -> Result<Program, ClientError> {
+    let style = print_style(super::call::mode_of(&def.context));
+    let line = 1 + def.header.iter().flatten().filter(|b| **b == b'\n').count() as u32;
+    let name = format!("{}.{}", def.schema, def.name);
+    let mut compiler = Compiler::new(Flavour::Trigger, &name, text, line, style, types);
+    let columns: Vec<ColumnDef> = table.columns.iter().map(|c| as_variable(c, &c.name)).collect();
+    compiler.rows(def.event, def.before, &columns);
+    compiler.finish(statement)
+}
+
+/// Compiles a trigger that a running statement fires.
+pub(super) fn trigger_for_scope(
+    scope: &SessionScope<'_>,
+    def: &TriggerDef,
+    table: &TableDef,
+    values: &Context,
+) -> Result<Program, ClientError> {
+    let mut text = b"CREATE ".to_vec();
+    def.header.iter().for_each(|part| text.extend_from_slice(part));
+    text.extend_from_slice(&def.context.body);
+    let arena = Arena::new();
+    let options = parse_options(super::call::mode_of(&def.context));
+    let parsed = sql_syntax::parse(&arena, &text, options).map_err(|e| connection::syntax(&e))?;
+    let Statement::CreateTrigger(create) = parsed.statement else {
+        return Err(connection::internal("the definition of a trigger is no trigger"));
+    };
+    scope_types(scope, &def.schema, &def.context, values, |types| {
+        compile_trigger(def, table, &create.body, create.text, types)
+    })
 }
 
 /// The compiled form of a routine that the session's own statements run.

@@ -4,7 +4,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalog::program::{ParamMode, ProgramContext, ProgramKind, RoutineDef};
+use accounts::{Accounts, Privileges, Rights, RoutineKind};
+use catalog::TableHandle;
+use catalog::program::{EventDef, ParamMode, ProgramContext, ProgramKind, RoutineDef, TriggerDef};
 use client_error::{ClientError, connection, program as error};
 use sql_exec::Inside;
 use sql_plan::error::{SqlError, SqlResult};
@@ -19,6 +21,7 @@ use super::names::{Named, Names};
 use super::nested_host::NestedHost;
 use super::run::{self, Host, Raised};
 use super::session_host::SessionHost;
+use super::trigger::TriggerProgram;
 use crate::output::Output;
 use crate::scope::SessionScope;
 use crate::session::{Done, Session};
@@ -37,11 +40,18 @@ pub(crate) fn identity<T>(def: &Arc<T>) -> Identity {
     Arc::as_ptr(def) as usize
 }
 
+/// A compiled trigger with what its address is known by.
+type KeptTrigger = (Arc<TableHandle>, Arc<TriggerDef>, Arc<TriggerProgram>);
+
 /// The compiled programs of a session, and those that run now.
 #[derive(Default)]
 pub(crate) struct Programs {
     /// The definition is kept, so that no other one gets its address.
     compiled: HashMap<Identity, (Arc<dyn Any + Send + Sync>, Arc<Program>)>,
+    /// Triggers belong to a version of their table: its columns are their variables.
+    triggers: HashMap<(Identity, Identity), KeptTrigger>,
+    /// Privileges of definers, as of the generation of all of them.
+    definers: (u64, HashMap<(String, String), Arc<Rights>>),
     stack: Vec<Identity>,
 }
 
@@ -55,6 +65,48 @@ impl Programs {
         }
         let kept: Arc<dyn Any + Send + Sync> = def.clone();
         self.compiled.insert(identity(def), (kept, Arc::clone(program)));
+    }
+    pub(super) fn find_trigger(
+        &self,
+        table: &Arc<TableHandle>,
+        def: &Arc<TriggerDef>,
+    ) -> Option<Arc<TriggerProgram>> {
+        self.triggers.get(&(identity(table), identity(def))).map(|(_, _, program)| Arc::clone(program))
+    }
+    pub(super) fn keep_trigger(
+        &mut self,
+        table: &Arc<TableHandle>,
+        def: &Arc<TriggerDef>,
+        program: &Arc<TriggerProgram>,
+    ) {
+        if self.triggers.len() >= COMPILED_MAX {
+            self.triggers.clear();
+        }
+        let kept = (Arc::clone(table), Arc::clone(def), Arc::clone(program));
+        self.triggers.insert((identity(table), identity(def)), kept);
+    }
+    /// The privileges of an account that has defined a program.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub(crate) fn definer(
+        &mut self,
+        accounts: &Arc<Accounts>,
+        user: &str,
+        host: &str,
+    ) -> SqlResult<Arc<Rights>> {
+        let key = (user.to_owned(), host.to_owned());
+        if self.definers.0 == accounts.generation
+            && let Some(found) = self.definers.1.get(&key)
+        {
+            return Ok(Arc::clone(found));
+        }
+        let rights = crate::rights::of_definer(accounts, user, host)?;
+        if self.definers.0 != accounts.generation {
+            self.definers = (accounts.generation, HashMap::new());
+        }
+        self.definers.1.insert(key, Arc::clone(&rights));
+        Ok(rights)
     }
     /// How often the program runs already.
     pub(super) fn running(&self, identity: Identity) -> usize {
@@ -170,7 +222,14 @@ pub(crate) fn call(
     }
     // The body does what its definer may do, unless it says otherwise.
     let own = if def.invoker { None } else { session.work_as(&def.context.definer)? };
-    if let Err(e) = session.programs.push(identity(&def)) {
+    let rights = &session.rights;
+    let admitted = if rights.routine(&def.schema, &def.name, RoutineKind::Procedure).has(Privileges::EXECUTE)
+    {
+        session.programs.push(identity(&def))
+    } else {
+        Err(session.routine_denied(Privileges::EXECUTE, &def.schema, &def.name))
+    };
+    if let Err(e) = admitted {
         session.work_again_as(own);
         return Err(e);
     }
@@ -327,6 +386,24 @@ pub(crate) fn run_compound(
     Ok(())
 }
 
+/// Runs the body of an event in the session of its definer.
+pub(crate) fn run_event(
+    session: &mut Session,
+    out: &mut Output,
+    def: &Arc<EventDef>,
+) -> Result<(), ClientError> {
+    let program = Arc::new(build::event(session, def)?);
+    let variables = vec![Value::Null; program.variables.len()];
+    session.programs.push(identity(def))?;
+    let saved = session.enter_program(&program, variables, &def.schema, Some(&def.context));
+    let outcome = run::run(&mut SessionHost { session, out, reply: Reply::TEXT }, &program);
+    session.leave_program(saved);
+    session.programs.pop();
+    // What is still open is no transaction that anybody could end.
+    session.transaction_commit()?;
+    outcome.map(|_| ()).map_err(|raised| raised.error)
+}
+
 /// The value of a stored function inside a running statement.
 pub(crate) fn call_function(
     scope: &mut SessionScope<'_>,
@@ -341,14 +418,21 @@ pub(crate) fn call_function(
     if scope.programs.running(id) > 0 {
         return Err(other(error::recursion_inside()));
     }
-    crate::rights::need_execute(scope.rights, &def.schema, &def.name).map_err(other)?;
+    crate::rights::need_execute(scope.rights(), &def.schema, &def.name).map_err(other)?;
     let program = build::for_scope(scope, def, inside.values).map_err(other)?;
     let mut variables = vec![Value::Null; program.variables.len()];
     for (i, arg) in args.into_iter().enumerate() {
         let variable = &program.variables[i].def;
         variables[i] = sql_exec::store_variable(variable, arg, inside.values, inside.warnings)?;
     }
-    scope.programs.push(id).map_err(other)?;
+    let caller = if def.invoker { None } else { Some(scope.work_as(&def.context.definer)?) };
+    // The definer must be allowed to run it, too.
+    let admitted = crate::rights::need_execute(scope.rights(), &def.schema, &def.name)
+        .and_then(|()| scope.programs.push(id));
+    if let Err(e) = admitted {
+        caller.into_iter().for_each(|c| scope.work_again_as(c));
+        return Err(other(e));
+    }
     let mut host = NestedHost::enter(scope, inside, variables, &def.schema, &def.context);
     let outcome = run::run(&mut host, &program);
     let outcome = match (outcome, &def.returns) {
@@ -361,6 +445,7 @@ pub(crate) fn call_function(
     };
     let outcome = host.leave(outcome);
     scope.programs.pop();
+    caller.into_iter().for_each(|c| scope.work_again_as(c));
     outcome
 }
 

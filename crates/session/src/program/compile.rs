@@ -145,6 +145,27 @@ impl<'t> Compiler<'t> {
         Ok(())
     }
 
+    /// The rows of a trigger: its first variables are the columns of OLD, then those of NEW, as far as the event has them.
+    pub(crate) fn rows(&mut self, event: TriggerEvent, before: bool, columns: &[ColumnDef]) {
+        self.trigger = Some((event, before));
+        let mut names = Names::default();
+        for row in [
+            (event != TriggerEvent::Insert).then_some("OLD"),
+            (event != TriggerEvent::Delete).then_some("NEW"),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            let mut fields = Vec::with_capacity(columns.len());
+            for def in columns {
+                let (slot, ty) = self.slot(def.clone());
+                fields.push((def.name.clone(), slot, ty));
+            }
+            names.variables.push((row.to_owned(), Named::Row(fields)));
+        }
+        self.names = Arc::new(names);
+    }
+
     pub(crate) fn finish(mut self, body: &ProgramStatement<'_>) -> R<Program> {
         self.statement(body)?;
         if self.flavour == Flavour::Function && !self.returns {

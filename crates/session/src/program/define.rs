@@ -29,7 +29,7 @@ pub(crate) fn define(
     reply: Reply,
 ) -> Result<(), ClientError> {
     let outcome = crate::ddl::guarded(session, |session| match statement {
-        Statement::CreateRoutine(c) => create(session, c, text),
+        Statement::CreateRoutine(c) => create(session, c),
         Statement::AlterRoutine(a) => alter(session, a, text),
         Statement::DropRoutine(d) => drop(session, d, text),
         _ => Ok(()),
@@ -41,7 +41,7 @@ pub(crate) fn define(
 }
 
 /// The database and name of a program as written.
-pub(super) fn name_of(
+pub(crate) fn name_of(
     session: &Session,
     name: &ast::ObjectName<'_>,
 ) -> Result<(String, String), ClientError> {
@@ -62,7 +62,7 @@ pub(super) fn name_of(
 }
 
 /// Locks a program's name against other statements about it, and its database against being dropped.
-pub(super) fn lock(
+pub(crate) fn lock(
     session: &Session,
     kind: ProgramKind,
     schema: &str,
@@ -83,7 +83,7 @@ pub(super) fn lock(
 }
 
 /// What a program keeps of the session that makes it.
-pub(super) fn context_of(session: &Session, schema: &str, body: &[u8]) -> ProgramContext {
+pub(crate) fn context_of(session: &Session, schema: &str, body: &[u8]) -> ProgramContext {
     let now = u64::try_from(session.now_micros() / 1_000_000).unwrap_or(0);
     let database = session.server().catalog().database(schema).map(|d| d.def.collation);
     ProgramContext {
@@ -100,7 +100,7 @@ pub(super) fn context_of(session: &Session, schema: &str, body: &[u8]) -> Progra
 }
 
 /// DEFINER = account.
-pub(super) fn definer(session: &Session, account: Option<&ast::Account<'_>>) -> (String, String) {
+pub(crate) fn definer(session: &Session, account: Option<&ast::Account<'_>>) -> (String, String) {
     match account {
         Some(ast::Account::Name { user, host }) => (
             String::from_utf8_lossy(user).into_owned(),
@@ -115,7 +115,7 @@ fn storage(e: storage::row::RowError) -> ClientError {
 }
 
 /// Commits a change of the dictionary with the statement's event.
-pub(super) fn commit(
+pub(crate) fn commit(
     session: &mut Session,
     text: &[u8],
     change: impl FnOnce(&mut CatalogChange) -> Result<(), storage::row::RowError>,
@@ -125,7 +125,7 @@ pub(super) fn commit(
     crate::ddl::commit_change(session, catalog_change, text)
 }
 
-fn create(session: &mut Session, c: &ast::CreateRoutine<'_>, text: &[u8]) -> Result<(), ClientError> {
+fn create(session: &mut Session, c: &ast::CreateRoutine<'_>) -> Result<(), ClientError> {
     let RoutineBody::Sql { statement, text: body } = c.body else {
         return Err(connection::not_supported("loadable functions"));
     };
@@ -138,6 +138,7 @@ fn create(session: &mut Session, c: &ast::CreateRoutine<'_>, text: &[u8]) -> Res
     lock(session, kind, &schema, &name)?;
     let mut context = context_of(session, &schema, body);
     context.definer = definer(session, c.definer.as_ref());
+    session.need_definer(&context.definer)?;
     let (params, returns) = build::with_types(session, &schema, &context, |types| signature(c, types))?;
     let mut def = RoutineDef {
         schema,
@@ -164,7 +165,27 @@ fn create(session: &mut Session, c: &ast::CreateRoutine<'_>, text: &[u8]) -> Res
         session.warn(Level::Note, exists);
         return Ok(());
     }
-    commit(session, text, |change| change.put_program(ProgramDef::Routine(def)))
+    session.note_missing_definer(&def.context.definer);
+    let text = event_text(&def, c.mode);
+    commit(session, &text, |change| change.put_program(ProgramDef::Routine(def)))
+}
+
+/// The statement as the binary log has it: with its definer.
+fn event_text(def: &RoutineDef, mode: ast::CreateMode) -> Vec<u8> {
+    let text = super::show::create_routine(def);
+    let mut out = if mode.or_replace { b"CREATE OR REPLACE".to_vec() } else { b"CREATE".to_vec() };
+    let text = &text[b"CREATE".len()..];
+    let word = format!(" {} ", def.kind.word());
+    let at = text.windows(word.len()).position(|w| w == word.as_bytes()).map(|at| at + word.len());
+    match at.filter(|_| mode.if_not_exists) {
+        Some(at) => {
+            out.extend_from_slice(&text[..at]);
+            out.extend_from_slice(b"IF NOT EXISTS ");
+            out.extend_from_slice(&text[at..]);
+        }
+        None => out.extend_from_slice(text),
+    }
+    out
 }
 
 fn signature(

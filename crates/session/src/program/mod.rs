@@ -3,6 +3,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `define` | CREATE, ALTER, DROP of routines |
+//! | `trigger` | CREATE and DROP TRIGGER, and what rows fire |
 //! | `compile`, `allowed`, `names`, `code` | from a body's tree to operations |
 //! | `run` | the operations, handlers and cursors |
 //! | `session_host`, `nested_host`, `pure` | where statements run: as the session's own, or inside a running statement |
@@ -27,9 +28,14 @@ mod run;
 mod session_host;
 pub(crate) mod show;
 mod signal;
+mod trigger;
 
-pub(crate) use call::{Programs, call, call_function, run_compound};
+pub(crate) use build::check_event;
+pub(crate) use call::{Programs, call, call_function, run_compound, run_event};
 pub(crate) use code::Program;
-pub(crate) use define::define;
+pub(crate) use define::{
+    commit as commit_definition, context_of, define, definer, lock as lock_name, name_of,
+};
 pub(crate) use names::Names;
 pub(crate) use signal::{get_diagnostics, signal};
+pub(crate) use trigger::{define as define_trigger, fire};

@@ -45,6 +45,8 @@ pub(crate) struct NestedHost<'s, 'a> {
 /// What the statement around has when the program ends.
 struct Before {
     database: Option<Arc<str>>,
+    /// What `@@sql_mode` says.
+    mode: Option<u64>,
     sql_mode: SqlMode,
     collation: Collation,
     last_insert_id: u64,
@@ -64,6 +66,7 @@ impl<'s, 'a> NestedHost<'s, 'a> {
         let schema: Arc<str> = Arc::from(schema);
         let before = Before {
             database: scope.database.replace(Arc::clone(&schema)),
+            mode: scope.sql_mode.replace(context.sql_mode),
             sql_mode: std::mem::replace(&mut values.sql_mode, super::call::mode_of(context)),
             collation: std::mem::replace(&mut values.collation, context.connection),
             last_insert_id: *scope.last_insert_id,
@@ -90,9 +93,18 @@ impl<'s, 'a> NestedHost<'s, 'a> {
         self.leave_with(outcome).map(|(value, _)| value)
     }
 
+    /// Same, of a trigger: what it warned of is told only when it fails.
+    pub(crate) fn leave_quietly<T>(mut self, outcome: Result<T, Raised>) -> SqlResult<(T, Vec<Value>)> {
+        if outcome.is_ok() {
+            self.diagnostics.clear();
+        }
+        self.leave_with(outcome)
+    }
+
     /// Same, with the variables.
     pub(crate) fn leave_with<T>(self, outcome: Result<T, Raised>) -> SqlResult<(T, Vec<Value>)> {
         self.scope.database = self.before.database;
+        self.scope.sql_mode = self.before.mode;
         self.values.sql_mode = self.before.sql_mode;
         self.values.collation = self.before.collation;
         (self.values.warnings, self.values.warning_count) = self.before.value_warnings;

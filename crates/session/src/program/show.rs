@@ -81,17 +81,10 @@ pub(crate) fn event_word(event: TriggerEvent) -> &'static str {
     }
 }
 
-/// CREATE TRIGGER.
+/// CREATE TRIGGER, as it was written, with its definer.
 pub(crate) fn create_trigger(def: &TriggerDef) -> Vec<u8> {
-    let mut out = format!(
-        "CREATE DEFINER={} TRIGGER {} {} {} ON {} FOR EACH ROW ",
-        definer_text(&def.context.definer),
-        quote_name(&def.name),
-        if def.before { "BEFORE" } else { "AFTER" },
-        event_word(def.event),
-        quote_name(&def.table)
-    )
-    .into_bytes();
+    let mut out = format!("CREATE DEFINER={} ", definer_text(&def.context.definer)).into_bytes();
+    def.header.iter().for_each(|part| out.extend_from_slice(part));
     out.extend_from_slice(&def.context.body);
     out
 }

@@ -25,7 +25,7 @@ use crate::session::Session;
 use crate::sql;
 use crate::statement::Reply;
 
-pub(crate) use programs::{definer, mode_text};
+pub(crate) use programs::{definer, event_status, mode_text};
 pub(crate) use schema::{extra_text, field_list, key_text};
 pub(crate) use server::{character_sets, collations, engines};
 pub(crate) use visible::column_privileges;
@@ -143,6 +143,7 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::CreateProcedure(name) => programs::create(session, ProgramKind::Procedure, name)?,
         K::CreateFunction(name) => programs::create(session, ProgramKind::Function, name)?,
         K::CreateTrigger(name) => programs::create_of_trigger(session, name)?,
+        K::CreateEvent(name) => programs::create_of_event(session, name)?,
         K::Variables(scope) => server::variables(session, *scope),
         K::Status(scope) => server::status(session, *scope),
         K::ProcessList { full } => server::process_list(session, *full),

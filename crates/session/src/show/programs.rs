@@ -1,6 +1,6 @@
 //! SHOW of stored programs.
 
-use catalog::program::{ProgramContext, ProgramKind};
+use catalog::program::{EventDef, EventSchedule, EventStatus, ProgramContext, ProgramKind};
 use client_error::{ClientError, connection, program as error};
 use sql_plan::error::SqlError;
 use sql_syntax::ast::ObjectName;
@@ -159,5 +159,80 @@ pub(super) fn triggers(session: &Session, schema: &str) -> Result<Listing, Clien
         ];
         list.row(row.into_iter().chain(charsets(context)));
     }
+    Ok(list)
+}
+
+/// A time of an event, in the event's time zone.
+fn event_time(def: &EventDef, seconds: Option<i64>) -> Value {
+    seconds.map_or(Value::Null, |at| Value::DateTime(crate::event::local_time(at, &def.time_zone)))
+}
+
+/// SHOW EVENTS of a database.
+pub(super) fn events(session: &Session, schema: &str) -> Listing {
+    let mut columns = vec![
+        text("Db", 64),
+        text("Name", 64),
+        text("Definer", 384),
+        text("Time zone", 64),
+        text("Type", 9),
+        date_time("Execute at"),
+        nullable("Interval value", 256),
+        nullable("Interval field", 18),
+        date_time("Starts"),
+        date_time("Ends"),
+        text("Status", 18),
+        super::bigint("Originator", 10),
+    ];
+    columns.extend(charset_columns());
+    let mut list = Listing::new(columns);
+    list.like_column = 1;
+    let catalog = session.server().catalog();
+    for def in catalog.database(schema).iter().flat_map(|d| d.events.values()) {
+        let (kind, at, amount, unit, starts, ends) = match &def.schedule {
+            EventSchedule::At(at) => ("ONE TIME", Some(*at), Value::Null, Value::Null, None, None),
+            EventSchedule::Every { amount, unit, starts, ends } => {
+                ("RECURRING", None, s(amount), s(unit), *starts, *ends)
+            }
+        };
+        let row = [
+            s(&def.schema),
+            s(&def.name),
+            definer(&def.context),
+            s(&def.time_zone),
+            s(kind),
+            event_time(def, at),
+            amount,
+            unit,
+            event_time(def, starts),
+            event_time(def, ends),
+            s(event_status(def.status)),
+            Value::Int(i64::from(def.originator)),
+        ];
+        list.row(row.into_iter().chain(charsets(&def.context)));
+    }
+    list
+}
+
+pub(crate) fn event_status(status: EventStatus) -> &'static str {
+    match status {
+        EventStatus::Enabled => "ENABLED",
+        EventStatus::Disabled => "DISABLED",
+        EventStatus::SlaveSideDisabled => "SLAVESIDE_DISABLED",
+    }
+}
+
+/// SHOW CREATE EVENT.
+pub(super) fn create_of_event(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    let (schema, name) = named(session, name)?;
+    session.need_database(&schema, accounts::Privileges::EVENT)?;
+    let found = session.server().catalog().event(&schema, &name).cloned();
+    let def = found.ok_or_else(|| error::event_missing(&name))?;
+    let mut columns =
+        vec![text("Event", 64), text("sql_mode", 8192), text("time_zone", 64), text("Create Event", 1024)];
+    columns.extend(charset_columns());
+    let mut list = Listing::new(columns);
+    let create = bytes(&crate::event::show_create(&def));
+    let row = [s(&def.name), mode_text(def.context.sql_mode), s(&def.time_zone), create];
+    list.row(row.into_iter().chain(charsets(&def.context)));
     Ok(list)
 }

@@ -388,26 +388,9 @@ pub(super) fn triggers(session: &Session, named: Option<Ident<'_>>) -> Result<Li
     super::programs::triggers(session, &schema)
 }
 
-/// Events are not there yet.
 pub(super) fn events(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
-    database(session, named)?;
-    Ok(Listing::new(vec![
-        text("Db", 64),
-        text("Name", 64),
-        text("Definer", 384),
-        text("Time zone", 64),
-        text("Type", 9),
-        date_time("Execute at"),
-        nullable("Interval value", 256),
-        nullable("Interval field", 18),
-        date_time("Starts"),
-        date_time("Ends"),
-        text("Status", 18),
-        bigint("Originator", 10),
-        text("character_set_client", 32),
-        text("collation_connection", 64),
-        text("Database Collation", 64),
-    ]))
+    let schema = database(session, named)?.def.name.clone();
+    Ok(super::programs::events(session, &schema))
 }
 
 /// COM_FIELD_LIST: a table's columns whose names match, each with its default.

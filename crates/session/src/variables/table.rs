@@ -126,7 +126,7 @@ variables! {
     ENFORCE_STORAGE_ENGINE: "enforce_storage_engine", Both, Kind::Text, "", Dynamic, Arg::No, Inert;
     EQ_RANGE_INDEX_DIVE_LIMIT: "eq_range_index_dive_limit", Both, uint(0, 4294967295, 1), "200", Dynamic, Arg::Required, Inert;
     ERROR_COUNT: "error_count", Session, uint(0, 18446744073709551615, 1), "0", Fixed, Arg::No, Wired;
-    EVENT_SCHEDULER: "event_scheduler", Global, Kind::Enum(&["OFF", "ON", "DISABLED", "ORIGINAL"]), "OFF", Dynamic, Arg::Optional, Inert;
+    EVENT_SCHEDULER: "event_scheduler", Global, Kind::Enum(&["OFF", "ON", "DISABLED", "ORIGINAL"]), "OFF", Dynamic, Arg::Optional, Wired;
     EXPENSIVE_SUBQUERY_LIMIT: "expensive_subquery_limit", Both, uint(0, 18446744073709551615, 1), "100", Dynamic, Arg::Required, Inert;
     EXPIRE_LOGS_DAYS: "expire_logs_days", Global, double(0.0, 99.0), "0.000000", Dynamic, Arg::Required, Wired;
     EXPLICIT_DEFAULTS_FOR_TIMESTAMP: "explicit_defaults_for_timestamp", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;

@@ -19,7 +19,7 @@ use crate::computed;
 use crate::context::ExecContext;
 use crate::exec::Exec;
 use crate::row;
-use crate::store::{self, StoreMode};
+use crate::store::{self, Nulls, StoreMode};
 
 /// Gives a definition a table id, a space and a tree for each index.
 pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlResult<()> {
@@ -90,7 +90,11 @@ pub(super) fn copy_rows(
         values.clear();
         let view =
             RowView::new(&old.table.spec().layout, &buf.body).map_err(|c| crate::errors::corrupt(&c))?;
-        let strict = StoreMode { strict: cx.values.sql_mode.strict() && !ignore, row: copied + 1 };
+        let strict = StoreMode {
+            strict: cx.values.sql_mode.strict() && !ignore,
+            row: copied + 1,
+            nulls: Nulls::ByMode,
+        };
         for (i, source) in sources.iter().enumerate() {
             values.push(match source {
                 ColumnSource::Value(value) => value.clone(),
@@ -162,7 +166,7 @@ fn fill_auto(
         return Ok(());
     }
     let id = crate::auto::next(change.trx(), new, 1, 1).map_err(|e| storage_error(e, new.name()))?;
-    let mode = StoreMode { strict: true, row: 1 };
+    let mode = StoreMode { strict: true, row: 1, nulls: Nulls::ByMode };
     values[column] = store::convert(new, column, Value::UInt(id), mode, cx.values, cx.warnings)?;
     Ok(())
 }

@@ -124,8 +124,22 @@ pub struct CreateTrigger<'a> {
     pub event: TriggerEvent,
     pub table: ObjectName<'a>,
     pub order: Option<TriggerOrder<'a>>,
+    pub header: TriggerHeader<'a>,
     pub body: ProgramStatement<'a>,
     pub text: &'a [u8],
+}
+
+/// The text before a trigger's body, as written, each part with the space behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TriggerHeader<'a> {
+    /// From TRIGGER on.
+    pub event: &'a [u8],
+    /// From ON on.
+    pub table: &'a [u8],
+    /// From FOR on.
+    pub rest: &'a [u8],
+    /// FOLLOWS or PRECEDES.
+    pub order: &'a [u8],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,6 +157,8 @@ pub enum TriggerOrder<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CreateEvent<'a> {
+    /// From EVENT to the end, as written.
+    pub statement: &'a [u8],
     pub mode: CreateMode,
     pub definer: Option<Account<'a>>,
     pub name: ObjectName<'a>,

@@ -189,6 +189,7 @@ impl<'a> Parser<'a> {
 
     /// At TRIGGER.
     pub(super) fn create_trigger(&mut self, prefix: CreatePrefix<'a>) -> R<Statement<'a>> {
+        let head = self.token.start;
         self.bump();
         let mut mode = prefix.mode;
         mode.if_not_exists = self.if_not_exists()?;
@@ -199,11 +200,14 @@ impl<'a> Parser<'a> {
             Kw::UPDATE => TriggerEvent::Update,
             _ => TriggerEvent::Delete,
         };
+        let on = self.token.start;
         self.expect_kw(Kw::ON)?;
         let table = self.object_name()?;
+        let tail = self.token.start;
         self.expect_kw(Kw::FOR)?;
         self.expect_kw(Kw::EACH)?;
         self.expect_kw(Kw::ROW)?;
+        let follows = self.token.start;
         let order = match self.token.kw {
             Kw::FOLLOWS if !self.label_follows() => {
                 self.bump();
@@ -219,12 +223,19 @@ impl<'a> Parser<'a> {
         let body = self.program_body()?;
         let text = self.text_since(start);
         let definer = prefix.definer;
-        let trigger = CreateTrigger { mode, definer, name, before, event, table, order, body, text };
+        let header = TriggerHeader {
+            event: &self.sql[head..on],
+            table: &self.sql[on..tail],
+            rest: &self.sql[tail..follows],
+            order: &self.sql[follows..start],
+        };
+        let trigger = CreateTrigger { mode, definer, name, before, event, table, order, header, body, text };
         Ok(Statement::CreateTrigger(self.alloc(trigger)))
     }
 
     /// At EVENT.
     pub(super) fn create_event(&mut self, prefix: CreatePrefix<'a>) -> R<Statement<'a>> {
+        let first = self.token.start;
         self.bump();
         let mut mode = prefix.mode;
         mode.if_not_exists = self.if_not_exists()?;
@@ -240,7 +251,9 @@ impl<'a> Parser<'a> {
         let body = self.program_body()?;
         let text = self.text_since(start);
         let definer = prefix.definer;
-        let event = CreateEvent { mode, definer, name, schedule, preserve, status, comment, body, text };
+        let statement = self.text_since(first);
+        let event =
+            CreateEvent { statement, mode, definer, name, schedule, preserve, status, comment, body, text };
         Ok(Statement::CreateEvent(self.alloc(event)))
     }
 

@@ -54,6 +54,9 @@ impl Compiler<'_> {
                 self.names.variable(&base.text())?;
                 Some(match self.names.field(&base.text(), &name) {
                     Some((slot, ty)) => Ok(Named::Scalar { slot, ty }),
+                    None if self.trigger.is_some() => {
+                        Err(error::unknown_field(&name, &base.text().to_uppercase()))
+                    }
                     None => Err(error::unknown_field(&name, &base.text())),
                 })
             }
@@ -65,7 +68,6 @@ impl Compiler<'_> {
         let (event, before) = self.trigger?;
         let word = super::super::show::event_word(event);
         match () {
-            () if row.is("OLD") && event == TriggerEvent::Insert => Some(error::no_such_row(word, "OLD")),
             () if row.is("NEW") && event == TriggerEvent::Delete => Some(error::no_such_row(word, "NEW")),
             () if row.is("OLD") => Some(error::old_row_is_fixed()),
             () if row.is("NEW") && !before => Some(error::row_not_updatable("NEW", "after ")),
