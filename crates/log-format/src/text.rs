@@ -24,6 +24,9 @@ const GRAM: usize = 4;
 /// Bytes that are compared at a time.
 const WORD: usize = 8;
 const TABLE_BITS: u32 = 10;
+/// How far into a text references are looked for: of a statement with many rows only the first is in the dictionary.
+const SEARCHED_FACTOR: usize = 4;
+const SEARCHED_MIN: usize = 1024;
 /// References reach this far into the dictionary.
 const DICTIONARY_MAX: usize = u16::MAX as usize;
 
@@ -40,8 +43,9 @@ pub fn pack(text: &[u8], dictionary: &[u8], out: &mut Vec<u8>) {
     for (at, gram) in dictionary.windows(GRAM).enumerate() {
         table[slot(gram)] = at as u16 + 1;
     }
+    let searched = &text[..text.len().min(dictionary.len() * SEARCHED_FACTOR + SEARCHED_MIN)];
     let (mut at, mut literal) = (0, 0);
-    while let Some(gram) = text.get(at..at + GRAM) {
+    while let Some(gram) = searched.get(at..at + GRAM) {
         let candidate = usize::from(table[slot(gram)]);
         let found = candidate.checked_sub(1).map(|from| (from, common(&text[at..], &dictionary[from..])));
         match found {
@@ -128,6 +132,14 @@ mod tests {
         assert!(len < text.len() - value.len() + 8, "{len}");
         let alone = packed(b"DELETE FROM t", b"");
         assert_eq!(alone, b"\x0dDELETE FROM t\0");
+    }
+
+    #[test]
+    fn a_statement_with_many_rows_is_packed_against_the_first() {
+        let row = "a value that stands in the first row only";
+        let text = format!("INSERT INTO t VALUES ('{row}'), {}", "('the others'), ".repeat(100_000));
+        let len = packed(text.as_bytes(), row.as_bytes()).len();
+        assert!((text.len() - row.len()..text.len()).contains(&len), "{len}");
     }
 
     #[test]

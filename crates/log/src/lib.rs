@@ -6,7 +6,7 @@
 //! wait   ── queue                  leader and followers           queue.rs
 //! term   ── seal, write            the leader                     writer.rs
 //!        ── sync                   beside other frames in flight  writer.rs  sync_time.rs
-//! tick   ── space ahead            one background thread          segments.rs
+//! tick   ── space ahead            one background thread          segments.rs  ahead.rs
 //! open   ── scan, end of the log   before anything else           open.rs
 //! read   ── ring, else block cache any thread                     reader.rs
 //! ```
@@ -23,6 +23,7 @@
 //! The stream ends at the first frame that does not verify. Each start of a server begins a new segment there, so bytes of
 //! frames that were written past the end and lost their connection can never be met again.
 
+mod ahead;
 mod api;
 mod counters;
 mod index;

@@ -19,6 +19,7 @@ use env::File;
 use log_format::frame::{FRAME_HEADER_SIZE, FrameStart};
 use log_format::segment::SEGMENT_HEADER_SIZE;
 
+use crate::ahead::Ahead;
 use crate::api::{Appended, FlushPolicy, LogConfig, LogFailed, SegmentInfo};
 use crate::counters::{LogCounters, add};
 use crate::index::FrameIndex;
@@ -68,8 +69,11 @@ pub struct Log {
     pub(crate) failed: AtomicBool,
     policy: AtomicU8,
     nudged: AtomicBool,
+    /// What [`Log::ask_durable`] wants.
+    sync_wanted: AtomicU64,
     nudge: (PlainMutex<()>, Condvar),
-    pub(crate) zeroed_at: AtomicU64,
+    /// Locked by whoever makes space ahead, around the work.
+    pub(crate) ahead: Mutex<Ahead>,
     pub(crate) counters: LogCounters,
 }
 
@@ -117,8 +121,9 @@ impl Log {
             failed: AtomicBool::new(false),
             policy: AtomicU8::new(1),
             nudged: AtomicBool::new(false),
+            sync_wanted: AtomicU64::new(0),
             nudge: (PlainMutex::new(()), Condvar::new()),
-            zeroed_at: AtomicU64::new(pending),
+            ahead: Mutex::new(Ahead::new(pending)),
             counters: LogCounters::default(),
             config,
         })
@@ -228,6 +233,15 @@ impl Log {
             FlushPolicy::Write => self.wait(Want::Written(end.0)),
             FlushPolicy::Lazy if self.failed.load(Ordering::Acquire) => Err(self.failure_reason()),
             FlushPolicy::Lazy => Ok(()),
+        }
+    }
+
+    /// Has the background thread make the stream below `end` (at most the ready LSN) durable, if commits wait for their sync. For who
+    /// will wait for it later.
+    pub fn ask_durable(&self, end: Lsn) {
+        if self.flush_policy() == FlushPolicy::Sync && self.durable_lsn() < end {
+            self.sync_wanted.fetch_max(end.0, Ordering::AcqRel);
+            self.wake();
         }
     }
 
@@ -361,8 +375,8 @@ impl Log {
         self.failed.load(Ordering::Acquire).then(|| self.failure_reason())
     }
 
-    /// The work of the background thread, once a second and after each nudge: writes and syncs what policies 0 and 2 left,
-    /// prepares space ahead of the tail.
+    /// The work of the background thread, once a second and after each nudge: writes and syncs what policies 0 and 2 left or
+    /// somebody asked for, prepares space ahead of the tail.
     pub fn tick(&self) {
         let nudged = self.nudged.swap(false, Ordering::AcqRel);
         let end = self.ready_lsn().0;
@@ -370,7 +384,9 @@ impl Log {
         if self.flush_policy() != FlushPolicy::Sync && !nudged {
             let _ = self.wait(Want::Durable(end));
         } else if nudged {
-            let _ = self.wait(Want::Written(end));
+            let wanted = self.sync_wanted.load(Ordering::Acquire);
+            let asked = wanted > self.durable.load(Ordering::Acquire);
+            let _ = self.wait(if asked { Want::Durable(wanted) } else { Want::Written(end) });
         }
         self.prepare_ahead();
     }

