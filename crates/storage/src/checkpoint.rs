@@ -16,7 +16,8 @@
 //!     for the newest block and for the one before, so that either will do (C2).
 //!
 //! # A crash
-//! Before 5: the older block counts, its log is there. Between 5 and 6: some log too much is kept.
+//! Before 5: the older block counts, its log is there; the Checkpoint record that no block names is not asked about transactions.
+//! Between 5 and 6: some log too much is kept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

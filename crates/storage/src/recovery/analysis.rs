@@ -5,7 +5,10 @@
 //!
 //! # Invariants
 //! A1. A transaction without an outcome is in the checkpoint's list or has a record in the scan. One that is in the list and whose
-//!     outcome stands in the scan, before or after the Checkpoint record, has ended.
+//!     outcome stands in the scan, before or after the Checkpoint record, has ended. The lists of other Checkpoint records in the scan
+//!     say nothing more, and are not read: a transaction can have ended between the look at it and its record, and when its outcome
+//!     lies where outcomes are no longer remembered, it would come to life again. (One follows the named record when a crash came
+//!     before the control block.)
 //! A2. Every commit at or after the purge position is handed to purge; more than that does no harm, purge finds nothing.
 //! A3. Ids that come back from here are above every id in the log.
 //! A4. A GTID state says up to where it is exact; commits from there on are added to it in their order.
@@ -191,10 +194,11 @@ impl Analysis {
     }
 
     fn merge(&mut self, lsn: Lsn, checkpoint: &Checkpoint<'_>) {
-        for active in &checkpoint.active {
-            if !self.ended.contains(&active.trx) && !active.last.is_none() {
-                self.merge_active(active, lsn == self.checkpoint);
-            }
+        if lsn == self.checkpoint {
+            self.met_checkpoint = true;
+            let ended = std::mem::take(&mut self.ended);
+            let listed = checkpoint.active.iter().filter(|a| !ended.contains(&a.trx) && !a.last.is_none());
+            listed.for_each(|active| self.merge_active(active));
         }
         self.note_gtids(lsn, &checkpoint.gtids);
         let next = &mut self.out.next;
@@ -204,19 +208,14 @@ impl Analysis {
         next.space = next.space.max(checkpoint.next.space);
         self.out.purge_position = checkpoint.purge_position;
         self.out.extension = checkpoint.extension.to_vec();
-        if lsn == self.checkpoint {
-            self.met_checkpoint = true;
-            self.ended = HashSet::new();
-        }
     }
 
-    /// `named`: by the control block. An older record in the scan may tell of a Prepare before it, whose outcome comes then.
-    fn merge_active(&mut self, active: &ActiveTrx, named: bool) {
+    fn merge_active(&mut self, active: &ActiveTrx) {
         let listed = Loser { id: active.trx, first: active.first, last: active.last, prepared: None };
         let open = self.open.entry(active.trx).or_insert(listed);
         open.first = open.first.min(active.first);
         open.last = open.last.max(active.last);
-        if named && active.state == TrxState::Prepared && open.prepared.is_none() {
+        if active.state == TrxState::Prepared && open.prepared.is_none() {
             self.nameless = Some(active.trx);
         }
     }
@@ -364,6 +363,22 @@ mod tests {
         assert_eq!(recovered.committed.iter().map(|c| c.id.0).collect::<Vec<_>>(), [3, 2]);
         assert_eq!(recovered.next.trx, TrxId(71));
         assert_eq!(recovered.next.space, SpaceId(9));
+    }
+
+    #[test]
+    fn a_transaction_that_ended_beside_another_checkpoint_stays_ended() {
+        // Both commit between the look at the active transactions and the Checkpoint record: one of before the named one, and one whose
+        // control block was never written. The first one's commit is below the scan, too.
+        let records = [
+            (100, checkpoint(&[(1, 80, 90)], 0)),
+            (130, checkpoint(&[(2, 120, 125)], 0)),
+            (140, step(3)),
+            (150, commit(3, 0)),
+            (155, commit(2, 0)),
+            (160, checkpoint(&[(2, 120, 125), (3, 140, 140), (4, 170, 0)], 0)),
+            (180, step(5)),
+        ];
+        assert_eq!(losers(&run(&records, 130)), [(5, 180, 180)]);
     }
 
     #[test]
