@@ -130,7 +130,9 @@ impl<'a> Parser<'a> {
         } else {
             return Err(Fail::Other(1065, "Query was empty".into()));
         };
-        let end = self.prev_end;
+        // Comments behind the last token are the statement's own: one may be the end of a version comment that holds it.
+        let own = &self.sql[..self.token.start.max(self.prev_end)];
+        let end = own.len() - own.iter().rev().take_while(|&&b| is_space(b)).count();
         let next = match self.token.tok {
             Tok::Eof => None,
             Tok::Char(b';') => {
