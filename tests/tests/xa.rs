@@ -99,6 +99,29 @@ fn prepared_branches_survive_kill_9_and_shutdown() {
 }
 
 #[test]
+fn the_text_of_a_log_prepares_many_branches_in_one_session() {
+    let server = Server::start(&[]);
+    let mut c = set_up(&server);
+    c.run("SET pseudo_slave_mode = 1");
+    prepare(&mut c, "a", &["INSERT INTO x.t VALUES (10, 10)"]);
+    c.run("SET gtid_seq_no = 50");
+    c.run("INSERT INTO x.t VALUES (11, 11)");
+    assert_eq!(c.rows("SELECT @@last_gtid"), ["0-1-50"]);
+    prepare(&mut c, "b", &["INSERT INTO x.t VALUES (12, 12)"]);
+    assert_eq!(names(&mut c), ["a", "b"]);
+    assert_eq!(c.rows("SELECT @@in_transaction"), ["0"]);
+    c.run("XA COMMIT 'a'");
+    c.run("XA ROLLBACK 'b'");
+    assert_eq!(rows(&mut c), table(&[(1, 1), (2, 2), (3, 3), (10, 10), (11, 11)]));
+    // Without it the session keeps its branch.
+    c.run("SET pseudo_slave_mode = 0");
+    prepare(&mut c, "c", &["INSERT INTO x.t VALUES (13, 13)"]);
+    assert_eq!(c.fails("INSERT INTO x.t VALUES (14, 14)"), 1399);
+    assert_eq!(c.fails("SET gtid_seq_no = 60"), 1953);
+    c.run("XA COMMIT 'c'");
+}
+
+#[test]
 fn branches_are_replicated_in_their_two_phases() {
     let mut server = Server::start(&[]);
     let mut c = set_up(&server);

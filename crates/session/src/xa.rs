@@ -4,7 +4,7 @@
 //! none -> XA START -> active -> XA END -> idle -> XA PREPARE -> prepared -> XA COMMIT | XA ROLLBACK -> none
 //!
 //! An idle one may commit in one phase or roll back. A deadlock makes an active one *rollback only*. When its session ends, a
-//! prepared one is *detached*: any session may decide about it then, also after a restart.
+//! prepared one is *detached*: any session may decide about it then, also after a restart. With pseudo_slave_mode it is detached at once.
 //!
 //! # Invariants
 //! T1. A name is in [`Branches`] as long as its branch exists, attached or detached, so it cannot be given twice.
@@ -26,6 +26,7 @@ use crate::server::Server;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::transaction::Need;
+use crate::variables::Var;
 
 /// Where a session's branch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,6 +235,11 @@ fn prepare(session: &mut Session, xid: &OwnedXid) -> Result<(), ClientError> {
     session.server().branches().place(xid, Place::Attached { prepared: true });
     if let Some(branch) = &mut session.transaction.xa {
         branch.state = State::Prepared;
+    }
+    // The text of a binary log prepares and decides in one session, with other transactions in between.
+    if session.variables.bool(Var::PSEUDO_SLAVE_MODE) {
+        session.detach_branch();
+        session.transaction.abandon();
     }
     Ok(())
 }

@@ -446,7 +446,7 @@ variables! {
     PROTOCOL_VERSION: "protocol_version", Global, uint(0, 4294967295, 1), "10", Fixed, Arg::No, Fact;
     PROXY_PROTOCOL_NETWORKS: "proxy_protocol_networks", Global, Kind::Text, "", Dynamic, Arg::Required, Inert;
     PROXY_USER: "proxy_user", Session, Kind::Text, "", Fixed, Arg::No, Fact;
-    PSEUDO_SLAVE_MODE: "pseudo_slave_mode", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;
+    PSEUDO_SLAVE_MODE: "pseudo_slave_mode", Session, Kind::Bool, "OFF", Dynamic, Arg::No, Wired;
     PSEUDO_THREAD_ID: "pseudo_thread_id", Session, uint(0, 4294967295, 1), "0", Dynamic, Arg::No, Inert;
     QUERY_ALLOC_BLOCK_SIZE: "query_alloc_block_size", Both, uint(1024, 4294967295, 1024), "32768", Dynamic, Arg::Required, Inert;
     QUERY_CACHE_LIMIT: "query_cache_limit", Global, uint(0, 4294967295, 1), "1048576", Dynamic, Arg::Required, Inert;
