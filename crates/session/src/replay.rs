@@ -20,6 +20,7 @@ use event_format::{
     base64, gtid_flags_extra, rows_flags,
 };
 use sql_plan::error::{SqlError, SqlResult, Warnings};
+use sql_plan::relations::{self, TableRelations};
 
 use crate::output::Output;
 use crate::session::{Done, Session};
@@ -169,8 +170,10 @@ impl Session {
 
     fn replay_admitted(&mut self, rows: &[Rows<'_>]) -> Result<u64, ClientError> {
         let held = self.transaction.mdl.held();
-        let targets = match self.lock_targets(rows) {
-            Ok(targets) => targets,
+        let locked =
+            self.lock_targets(rows).and_then(|targets| Ok((self.lock_relations(&targets)?, targets)));
+        let (relations, targets) = match locked {
+            Ok(locked) => locked,
             Err(e) => {
                 self.transaction.mdl.release_to(held);
                 return Err(self.statement_failed(&e));
@@ -186,7 +189,7 @@ impl Session {
         let outcome = sql::execute(self, settings, &mut warnings, |cx, _| {
             for (event, target) in rows.iter().zip(&targets) {
                 if let Some((table, columns)) = target {
-                    affected += sql_exec::apply_rows(cx, table, columns, event)?;
+                    affected += sql_exec::apply_rows(cx, table, columns, &relations, event)?;
                 }
             }
             Ok(())
@@ -231,6 +234,32 @@ impl Session {
             targets.push(Some((table, mapped.columns)));
         }
         Ok(targets)
+    }
+
+    /// The foreign keys around the targets, with the tables at their other ends locked.
+    fn lock_relations(&mut self, targets: &[Target]) -> SqlResult<Arc<[TableRelations]>> {
+        let timeout = self.settings.exec.lock_wait_timeout;
+        let server = Arc::clone(self.server());
+        let tables: Vec<_> = targets.iter().flatten().map(|(table, _)| Arc::clone(table)).collect();
+        loop {
+            let snapshot = server.dictionary().snapshot();
+            let relations = relations::of(&snapshot, &tables);
+            let parents =
+                relations.iter().flat_map(|r| &r.parents).filter_map(|p| Some(&p.parent.as_ref()?.0));
+            let children = relations.iter().flat_map(|r| &r.children).map(|c| &c.child);
+            let ends: Vec<_> =
+                parents.map(|t| (t, MdlMode::Shared)).chain(children.map(|t| (t, MdlMode::Write))).collect();
+            for (table, mode) in &ends {
+                self.transaction.mdl.lock(&table.lock, *mode, timeout).map_err(sql_exec::mdl_error)?;
+            }
+            let now = server.dictionary().snapshot();
+            let stays = |table: &TableHandle| {
+                now.table(table.schema(), table.name()).is_some_and(|t| std::ptr::eq(&**t, table))
+            };
+            if now.relations_version == snapshot.relations_version && ends.iter().all(|(t, _)| stays(t)) {
+                return Ok(relations.into());
+            }
+        }
     }
 }
 

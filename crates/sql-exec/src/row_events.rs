@@ -2,7 +2,7 @@
 //!
 //! Columns are matched by position, as everywhere in replication. A column of the event has the type of the table's; columns that only
 //! the table has take their defaults, columns that only the event has are left out. Generated columns, checks and triggers are not
-//! computed again: the event holds what came of them.
+//! computed again: the event holds what came of them. What foreign keys ask for is done again: rows that a cascade changed are in no event.
 //!
 //! # How a row is found
 //! By the primary key; else by a unique key whose columns are all in the image and not NULL; else by reading the table until a row
@@ -11,20 +11,23 @@
 use std::sync::Arc;
 
 use catalog::TableHandle;
-use event_format::{Image, Rows, RowsKind, WireColumn};
+use event_format::{Image, Rows, RowsKind, WireColumn, rows_flags};
 use row_format::{RowView, decode};
 use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::relations::TableRelations;
 use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
 use types::Value;
 
 use crate::context::ExecContext;
 use crate::errors::{corrupt, row_error};
+use crate::exec::Exec;
 use crate::row;
 use crate::store::{self, Nulls, StoreMode};
 
 const LOCKING: ReadMode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
 
-/// Applies a rows event to the table, which is locked for writing; `columns` are those of its TABLE_MAP. Answers how many rows.
+/// Applies a rows event to the table, which is locked for writing; `columns` are those of its TABLE_MAP, the tables of `relations`
+/// are locked, too. Answers how many rows.
 ///
 /// # Errors
 /// A type that is not the table's; a row that is not there; what a change of the row can run into.
@@ -32,10 +35,15 @@ pub fn apply_rows(
     cx: &mut ExecContext<'_>,
     table: &Arc<TableHandle>,
     columns: &[WireColumn],
+    relations: &Arc<[TableRelations]>,
     rows: &Rows<'_>,
 ) -> SqlResult<u64> {
     check_types(table, columns)?;
-    let mut applier = Applier { cx, table, found: RowBuf::new(), body: Vec::new() };
+    let mut exec = Exec::of_definitions(cx);
+    if rows.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0 {
+        exec.relations = Arc::clone(relations);
+    }
+    let mut applier = Applier { exec, table, found: RowBuf::new(), body: Vec::new() };
     let mut count = 0;
     for change in rows.changes(columns).map_err(|c| corrupt(&c))? {
         let change = change.map_err(|c| corrupt(&c))?;
@@ -72,7 +80,7 @@ fn check_types(table: &TableHandle, columns: &[WireColumn]) -> SqlResult<()> {
 
 /// The changes of one event.
 struct Applier<'a, 'c, 't> {
-    cx: &'a mut ExecContext<'c>,
+    exec: Exec<'a, 'c>,
     table: &'t Arc<TableHandle>,
     found: RowBuf,
     body: Vec<u8>,
@@ -87,11 +95,12 @@ impl Applier<'_, '_, '_> {
         for (i, column) in def.columns.iter().enumerate() {
             values.push(match image.columns.get(i).copied().flatten() {
                 Some(bytes) => self.value(i, bytes)?,
-                None => store::default_of(column, mode, self.cx.values, self.cx.warnings)?,
+                None => store::default_of(column, mode, self.exec.cx.values, self.exec.cx.warnings)?,
             });
         }
         row::body_of(&self.table.table.spec().layout, &values, &mut self.body)?;
-        self.cx.trx.insert(&self.table.table, &self.body).map_err(|e| self.error(e, true))?;
+        self.exec.cx.trx.insert(&self.table.table, &self.body).map_err(|e| self.error(e, true))?;
+        self.exec.row_written(self.table, None, &self.body)?;
         self.raise_auto_increment(&values)
     }
 
@@ -105,7 +114,7 @@ impl Applier<'_, '_, '_> {
         if taken == 0 {
             return Ok(());
         }
-        self.cx.trx.note_auto_increment(&self.table.table, taken).map_err(|e| self.error(e, false))
+        self.exec.cx.trx.note_auto_increment(&self.table.table, taken).map_err(|e| self.error(e, false))
     }
 
     fn update(&mut self, before: &Image<'_>, after: &Image<'_>) -> SqlResult<()> {
@@ -120,12 +129,14 @@ impl Applier<'_, '_, '_> {
         if self.body == self.found.body {
             return Ok(());
         }
-        self.cx.trx.update(&self.table.table, &self.found, &self.body).map_err(|e| self.error(e, true))
+        let changed = self.exec.cx.trx.update(&self.table.table, &self.found, &self.body);
+        changed.map_err(|e| self.error(e, true))?;
+        self.exec.row_written(self.table, Some(&self.found.body), &self.body)
     }
 
     fn delete(&mut self, before: &Image<'_>) -> SqlResult<()> {
         self.find(before)?;
-        self.cx.trx.delete(&self.table.table, &self.found).map_err(|e| self.error(e, false))
+        self.exec.remove_row(self.table, &self.found)
     }
 
     /// Reads and locks the row that the image tells apart.
@@ -134,7 +145,7 @@ impl Applier<'_, '_, '_> {
         for index in 0..spec.indexes.len() {
             let usable = if index == 0 { !spec.has_hidden_key() } else { spec.indexes[index].unique };
             if let Some(key) = usable.then(|| self.key_of(index, image)).transpose()?.flatten() {
-                let got = self.cx.trx.get(&self.table.table, index, &key, LOCKING, &mut self.found);
+                let got = self.exec.cx.trx.get(&self.table.table, index, &key, LOCKING, &mut self.found);
                 return match got.map_err(|e| self.error(e, false))? {
                     true => Ok(()),
                     false => Err(self.not_found()),
@@ -166,11 +177,11 @@ impl Applier<'_, '_, '_> {
 
     fn find_by_reading(&mut self, image: &Image<'_>) -> SqlResult<()> {
         let mut scan =
-            self.cx.trx.scan(&self.table.table, 0, KeyRange::all(), Direction::Forward, LOCKING).large();
+            self.exec.cx.trx.scan(&self.table.table, 0, KeyRange::all(), Direction::Forward, LOCKING).large();
         loop {
-            match scan.next(self.cx.trx, &mut self.found) {
+            match scan.next(self.exec.cx.trx, &mut self.found) {
                 Ok(true) if self.equals(image)? => return Ok(()),
-                Ok(true) => self.cx.trx.unlock_row(&self.table.table, &self.found),
+                Ok(true) => self.exec.cx.trx.unlock_row(&self.table.table, &self.found),
                 Ok(false) => return Err(self.not_found()),
                 Err(e) => return Err(self.error(e, false)),
             }
@@ -200,6 +211,6 @@ impl Applier<'_, '_, '_> {
     }
 
     fn error(&self, error: RowError, with_body: bool) -> SqlError {
-        row_error(error, self.table, with_body.then_some(&self.body[..]), self.cx.values)
+        row_error(error, self.table, with_body.then_some(&self.body[..]), self.exec.cx.values)
     }
 }

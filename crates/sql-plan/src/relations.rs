@@ -48,7 +48,7 @@ pub fn positions(def: &TableDef, names: &[String]) -> Option<Vec<usize>> {
 }
 
 /// The relations of the changed tables, and of those that a cascade may change.
-pub(crate) fn of(snapshot: &Snapshot, changed: &[Arc<TableHandle>]) -> Vec<TableRelations> {
+pub fn of(snapshot: &Snapshot, changed: &[Arc<TableHandle>]) -> Vec<TableRelations> {
     let mut out: Vec<TableRelations> = Vec::new();
     if !snapshot.has_foreign_keys() {
         return out;
