@@ -8,6 +8,7 @@ use std::process::Command;
 /// summary is the last thing printed.
 pub(crate) fn test(filter: &[&str]) -> Outcome {
     install::packages()?;
+    install::clients();
     run(&mut cargo(&["build", "--release", "--package", "morsed", "--package", "morse-binlog"]))?;
     let mut command = if has("cargo-nextest") {
         let mut nextest = cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]);
