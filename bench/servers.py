@@ -1,11 +1,11 @@
-"""Starting and stopping the two servers of a comparison: morsed and a real MariaDB.
+"""Starting and stopping the servers of a comparison: morsed and real MariaDBs.
 
 Both get the same buffer pool, log size and durability. MariaDB is started by the program that the environment variable
 PEER names (`PEER start mariadb-11.8 PORT DIR OPTIONS...`, `PEER stop DIR`). DISK names a shared object that is preloaded
 into both and models a network disk: its settings are CLOUDDISK_SYNC_MS, CLOUDDISK_MBPS, CLOUDDISK_IOPS, and it counts syncs
 and bytes into CLOUDDISK_STATS (eight little-endian u64).
 """
-import os, shutil, signal, socket, struct, subprocess, tempfile, time
+import atexit, os, shutil, signal, socket, struct, subprocess, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MORSED = os.environ.get('MORSED', os.path.join(HERE, '..', 'target', 'release', 'morsed'))
@@ -31,11 +31,21 @@ def disk_env(model, stats):
     return env
 
 
+RUNNING = []
+
+
+@atexit.register
+def end_all():
+    """A run that failed leaves its directories, not its servers."""
+    for server in list(RUNNING):
+        server.kill()
+
+
 class Server:
     """One running server; `options` are MariaDB's own command line options, for both kinds."""
 
-    def __init__(self, kind, options, model=None, directory=None):
-        self.kind, self.options, self.model = kind, options, model
+    def __init__(self, kind, options, model=None, directory=None, version=PEER_NAME):
+        self.kind, self.options, self.model, self.version = kind, options, model, version
         self.dir = directory or tempfile.mkdtemp(prefix='bench-' + kind + '-')
         self.port = free_port()
         self.stats = os.path.join(self.dir, 'stats')
@@ -58,10 +68,11 @@ class Server:
             full = dict(os.environ, **env)
             if DISK:
                 full['PEER_PRELOAD'] = DISK
-            subprocess.run([PEER, 'start', PEER_NAME, str(self.port), self.dir, '--innodb-use-native-aio=0'] + self.options,
+            subprocess.run([PEER, 'start', self.version, str(self.port), self.dir, '--innodb-use-native-aio=0'] + self.options,
                            env=full, check=True, stdout=subprocess.DEVNULL)
             self.process = None
             self.pid = int(open(os.path.join(self.dir, 'pid')).read())
+        RUNNING.append(self)
         self.wait()
         self.start_seconds = time.time() - begin
 
@@ -110,7 +121,11 @@ class Server:
         return total
 
     def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
+        RUNNING.remove(self)
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
         if self.process:
             self.process.wait()
         else:
@@ -118,6 +133,8 @@ class Server:
                 time.sleep(0.01)
 
     def stop(self, remove=True):
+        if self in RUNNING:
+            RUNNING.remove(self)
         if self.process:
             self.process.terminate()
             try:
