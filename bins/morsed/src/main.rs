@@ -12,6 +12,7 @@ use std::sync::Arc;
 use env::{Clock, OsDisk, RealClock};
 use session::backend::{Backend, EngineError};
 use session::error_log::{self, Severity};
+use session::event_log::{FileDoor, FilePlace};
 use session::server::{self, Addresses, Server};
 use session::variables::{GlobalVariables, Setting, Var};
 
@@ -78,17 +79,13 @@ fn warn_about(clock: &dyn Clock, options: &Options) {
 /// Runs the server to its end.
 fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), String> {
     state_host(&variables);
-    if *variables.get(Var::BINLOG_STORAGE_ENGINE).text(Var::BINLOG_STORAGE_ENGINE.def()).unwrap_or_default()
-        == *"FILE"
-    {
-        return Err("binlog_storage_engine=FILE is not there yet: the one log is the binary log".into());
-    }
     env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
     let addresses = addresses(&variables)?;
     let directory = PathBuf::from(variables.get(Var::DATADIR).as_str());
     let disk = Arc::new(OsDisk::new(&directory));
     disk.create_root().map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
-    let backend = Backend::open(&variables, disk, Arc::clone(clock))
+    let files = binlog_files(&variables, &disk)?;
+    let backend = Backend::open_with(&variables, disk, files, Arc::clone(clock))
         .map_err(|e| format!("Can't open data directory '{}': {}", directory.display(), why(&e)))?;
     let server = Server::new(variables, backend, Arc::clone(clock))
         .map_err(|e| format!("The server can't start: {e}"))?;
@@ -109,6 +106,20 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     });
     let closed = server.close().map_err(|e| format!("The shutdown was not clean: {e}"));
     outcome.and(closed)
+}
+
+/// The door to the binary log's own files, if it has some.
+fn binlog_files(variables: &GlobalVariables, datadir: &Arc<OsDisk>) -> Result<Option<FileDoor>, String> {
+    let Some(place) = FilePlace::of(variables)? else { return Ok(None) };
+    let disk: Arc<dyn env::Disk> = match &place.directory {
+        None => Arc::clone(datadir) as _,
+        Some(directory) => {
+            let disk = OsDisk::new(directory);
+            disk.create_root().map_err(|e| format!("Can't create directory '{directory}': {e}"))?;
+            Arc::new(disk)
+        }
+    };
+    Ok(Some(FileDoor { disk, names: place.names() }))
 }
 
 /// The reason in words; a lock that is held has one of its own.

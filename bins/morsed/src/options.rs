@@ -133,11 +133,23 @@ fn set(
         "verbose" => options.verbose = true,
         "version" => options.version = true,
         "log_bin" => {
-            // A base name turns it on, too; the log's files have their own names here.
-            let off = value.is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "0" | "off" | "false"));
+            // A base name turns it on, too; the one log's files have their own names.
+            let switch = |v: &str| {
+                matches!(&*v.to_ascii_lowercase(), "" | "0" | "off" | "false" | "1" | "on" | "true")
+            };
+            let off = value.is_some_and(|v| matches!(&*v.to_ascii_lowercase(), "0" | "off" | "false"));
             variables.set(Var::LOG_BIN, Setting::Bool(!off));
+            if let Some(base) = value.filter(|v| !switch(v)) {
+                variables.set(Var::LOG_BIN_BASENAME, Setting::Text(base.into()));
+            }
         }
         "skip_log_bin" | "disable_log_bin" => variables.set(Var::LOG_BIN, Setting::Bool(false)),
+        "log_bin_index" => {
+            let Some(index) = value else {
+                return fail(5, "option '--log-bin-index' requires an argument".into());
+            };
+            variables.set(Var::LOG_BIN_INDEX, Setting::Text(index.into()));
+        }
         _ if ACCEPTED.iter().any(|(n, _)| *n == name) => {}
         _ => return set_variable(name, value, variables, options),
     }

@@ -8,6 +8,7 @@
 //! XA PREPARE    GTID (PREPARED_XA) | statements as above | QUERY "XA END name" | XA_PREPARE
 //! XA decision   GTID (COMPLETED_XA, STANDALONE) | QUERY "XA COMMIT name" or "XA ROLLBACK name"
 //! ```
+//! A group that decides about its transaction says which one that is: in XID, else in the status variables of its QUERY.
 //! Rows of one table and kind share an event up to `binlog_row_event_max_size`. Only GTID and the last event say where the group stands
 //! (as 11.8 does); the others say 0.
 //!
@@ -21,8 +22,8 @@ use std::collections::VecDeque;
 
 use base::Lsn;
 use event_format::{
-    Annotate, Bitmap, End, Event, GtidEvent, Header, Query, QueryHead, Rows, RowsKind, RowsWriter, Stamp,
-    XaPrepare, gtid_flags, gtid_flags_extra, header_flags, rows_flags,
+    Annotate, Bitmap, End, Event, EventKind, GtidEvent, Header, Query, QueryHead, Rows, RowsKind, RowsWriter,
+    Stamp, StatusVariable, XaPrepare, gtid_flags, gtid_flags_extra, header_flags, rows_flags,
 };
 use log_format::record::{Record, commit_flags, event_options};
 
@@ -97,8 +98,11 @@ pub(crate) fn emit(
     let more = fill(&mut changes, &mut queue)?;
     let has_rows = !queue.is_empty();
     writer.gtid(event.is_some(), has_rows, branch.as_ref())?;
-    if let Some(event) = &event {
-        writer.logged(event, !has_rows)?;
+    if let Some(mut event) = event {
+        if chain.decides && !has_rows {
+            name_transaction(&mut event, chain)?;
+        }
+        writer.logged(&event, !has_rows)?;
     }
     if has_rows {
         writer.rows(&mut changes, queue, more)?;
@@ -106,6 +110,19 @@ pub(crate) fn emit(
             Some(branch) => writer.prepare(branch)?,
             None => writer.end(chain)?,
         }
+    }
+    Ok(())
+}
+
+/// Adds the transaction's number to the status variables of a query.
+fn name_transaction(event: &mut Logged, chain: Chain) -> Result<(), EmitError> {
+    let kind = EventKind(event.kind);
+    if let Event::Query(query) = Event::decode(kind, &event.body)? {
+        let mut status = query.status.to_vec();
+        StatusVariable::DdlXid(chain.trx.0).encode(&mut status);
+        let mut body = Vec::with_capacity(event.body.len() + 9);
+        Event::Query(Query { status: &status, ..query }).encode(&mut body);
+        event.body = body;
     }
     Ok(())
 }
@@ -223,9 +240,13 @@ impl GroupWriter<'_> {
     }
 
     fn query(&mut self, sql: &str, stamp: Stamp, last: bool) -> Result<(), EmitError> {
+        self.query_with(sql, &[], stamp, last)
+    }
+
+    fn query_with(&mut self, sql: &str, status: &[u8], stamp: Stamp, last: bool) -> Result<(), EmitError> {
         let query = Query {
             head: QueryHead { thread_id: self.head.thread_id, ..QueryHead::default() },
-            status: &[],
+            status,
             database: &[],
             sql: Cow::Borrowed(sql.as_bytes()),
             compressed: false,
@@ -239,7 +260,7 @@ impl GroupWriter<'_> {
         stamp.timestamp = (event.time / 1_000_000) as u32;
         stamp.flags |= event.flags as u16;
         self.out.clear();
-        let kind = event_format::EventKind(event.kind);
+        let kind = EventKind(event.kind);
         event_format::write_opaque(&mut self.out, &stamp, kind, &event.body, self.options.checksum);
         self.sink.event(&self.out, last)?;
         self.out.clear();
@@ -252,7 +273,11 @@ impl GroupWriter<'_> {
         if self.head.flags & commit_flags::NOT_TRANSACTIONAL == 0 {
             return self.write(&Event::Xid(chain.trx.0), stamp, true);
         }
-        self.query("COMMIT", stamp, true)
+        let mut status = Vec::new();
+        if chain.decides {
+            StatusVariable::DdlXid(chain.trx.0).encode(&mut status);
+        }
+        self.query_with("COMMIT", &status, stamp, true)
     }
 
     /// All statements, of which the queue holds the beginning of the first.

@@ -7,6 +7,7 @@
 //! transaction records of one transaction, forwards, without what was rolled back
 //! changes     records to changed rows, with whole images     tables, image   definitions, columns
 //! group       changed rows to events
+//! undecided   the events of a transaction that has not committed yet: for a binary log in files of its own
 //! ```
 //! # Invariants
 //! L4. Groups come in commit order. L5. Only durable ones. Memory of a reader is bounded whatever a group's size.
@@ -25,6 +26,7 @@ mod reader;
 mod source;
 mod tables;
 mod transaction;
+mod undecided;
 
 pub use api::{
     EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait,
@@ -32,3 +34,4 @@ pub use api::{
 pub use feed::Feed;
 pub use log_files::{Binlog, BinlogFile, Lookup, PurgeError, StoppedBinlog};
 pub use reader::{GroupReader, Interrupt};
+pub use undecided::{Stage, Undecided};

@@ -94,6 +94,13 @@ impl Binlog {
         out
     }
 
+    pub(crate) fn source(&self) -> Arc<dyn crate::source::Source> {
+        Arc::clone(&self.shared.source)
+    }
+    pub(crate) fn tables(&self) -> &crate::tables::Tables {
+        &self.shared.tables
+    }
+
     fn first(&self) -> Lsn {
         Lsn(self.first.load(Ordering::Acquire))
     }

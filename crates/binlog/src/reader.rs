@@ -397,10 +397,13 @@ impl GroupReader {
     /// The head of the group whose Commit or Prepare record this is, if it is one.
     fn group_at(&mut self, lsn: Lsn, record: &[u8], hot: bool) -> Result<Option<GroupHead>, ReadError> {
         let (commit, phase) = match Record::decode(lsn, record) {
+            // Its group stands in a file.
+            Ok(Record::Commit(commit)) if commit.flags & commit_flags::IN_FILE != 0 => return Ok(None),
             Ok(Record::Commit(commit)) if commit.flags & commit_flags::XA != 0 => {
                 (commit, Phase::Decision { commits: commit.trx.0 != 0 })
             }
             Ok(Record::Commit(commit)) => (commit, Phase::Commit),
+            Ok(Record::Prepare(prepare)) if prepare.flags & commit_flags::IN_FILE != 0 => return Ok(None),
             Ok(Record::Prepare(prepare)) => {
                 let Prepare { trx, first, last, extents, time, flags, gtid, thread_id, .. } = prepare;
                 (Commit { trx, first, last, extents, time, flags, gtid, thread_id }, Phase::Prepare(lsn))
@@ -421,7 +424,8 @@ impl GroupReader {
             end: self.segment.position(end),
             span: end.0 - first.0.min(end.0),
         };
-        self.current = Some(Current { head, chain: Chain { trx, last, extents, phase }, hot });
+        self.current =
+            Some(Current { head, chain: Chain { trx, last, extents, phase, decides: false }, hot });
         Ok(Some(head))
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Chain {
     pub(crate) last: Lsn,
     pub(crate) extents: Lsn,
     pub(crate) phase: Phase,
+    /// An event that ends the group says which transaction it was, XID or not: the group decides about it.
+    pub(crate) decides: bool,
 }
 
 /// What kind of end the group's record is.

@@ -91,6 +91,7 @@ conditions! {
     xa_duplicate() = 1440 b"XAE08" "XAER_DUPID: The XID already exists";
     xa_rolled_back_by_deadlock() = 1614 b"XA102"
         "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
+    cache_full() = 1197 b"HY000" "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this mariadbd variable and try again";
     /// The log refuses to take or keep a commit; nobody knows yet whether it is on disk.
     commit_failed(reason: &str) = 1180 b"HY000" "Got error 5 \"{reason}\" during COMMIT";
     // BINLOG.

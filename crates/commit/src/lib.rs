@@ -1,5 +1,7 @@
 //! The only place that orders commit, GTID and visibility.
 //!
+//! With the binary log in files of its own a commit with events takes another way: [`file`].
+//!
 //! # Steps of a commit
 //! 1. Enter the order (only a commit that gets a GTID): take the next sequence number of its domain.
 //! 2. Append the commit record; in the same step the transaction table and purge's queue learn of it. At the head of a segment
@@ -21,6 +23,8 @@
 //! a later commit without an earlier one; nobody has been told yet. After 4: it is there.
 #![forbid(unsafe_code)]
 
+mod file;
+mod file_start;
 mod positions;
 mod xa;
 
@@ -35,6 +39,9 @@ use log::{Appended, Log, LogFailed};
 use log_format::record::{Commit, GtidState, Record, commit_flags};
 use storage::trx::{CommitParts, Trx};
 
+use crate::file::{FileLog, Want};
+pub use file::FileOptions;
+pub use file_start::{FileStart, Found};
 pub use positions::GtidPositions;
 
 /// How a transaction is numbered; none of it when it is not in the binary log.
@@ -69,6 +76,16 @@ pub enum CommitError {
     NotWritten(LogFailed),
     /// The record is in the log's memory, and the log has stopped before it was durable.
     Unknown(LogFailed),
+    /// Its group did not get into the binary log's file. Whether the transaction is gone or is decided by the next start, the text says.
+    File(Arc<str>),
+    /// Its group is larger than max_binlog_cache_size; the transaction is gone.
+    CacheFull,
+}
+
+impl CommitError {
+    pub(crate) fn file(why: &str) -> Self {
+        Self::File(why.into())
+    }
 }
 
 impl fmt::Display for CommitError {
@@ -76,6 +93,8 @@ impl fmt::Display for CommitError {
         match self {
             Self::NotWritten(why) => write!(f, "not committed: {why}"),
             Self::Unknown(why) => write!(f, "the outcome of the commit is unknown: {why}"),
+            Self::File(why) => write!(f, "not committed: {why}"),
+            Self::CacheFull => f.write_str("not committed: the binary log's cache is full"),
         }
     }
 }
@@ -101,6 +120,8 @@ pub struct Committer {
     gate: OnceLock<Arc<dyn CommitGate>>,
     /// innodb_binlog_state_interval
     state_interval: AtomicU64,
+    /// The binary log, when it is in files of its own.
+    file: OnceLock<FileLog>,
 }
 
 /// What the order of commits protects.
@@ -128,7 +149,7 @@ impl Committer {
         let feed = Arc::new(Feed::new(log.durable_lsn()));
         let order = Order { positions, state_at: Lsn::NONE, needs: Lsn::NONE };
         let (gate, state_interval) = (OnceLock::new(), AtomicU64::new(STATE_INTERVAL));
-        Self { log, clock, order: Mutex::new(order), feed, gate, state_interval }
+        Self { log, clock, order: Mutex::new(order), feed, gate, state_interval, file: OnceLock::new() }
     }
 
     fn order(&self) -> MutexGuard<'_, Order> {
@@ -213,9 +234,27 @@ impl Committer {
         Ok(appended)
     }
 
-    /// Commits and waits as the flush policy says.
+    /// Commits and waits as the flush policy says, with a binary log in files as sync_binlog says.
     pub fn commit(&self, trx: Trx, numbering: Option<Numbering>) -> Result<Done, CommitError> {
+        if let Some((file, numbering)) = self.file_for(&trx, numbering) {
+            return self.commit_by_file(file, trx, numbering);
+        }
         self.commit_without_waiting(trx, numbering).and_then(|done| self.waited(done))
+    }
+
+    /// The files, if the transaction's group belongs there.
+    fn file_for(&self, trx: &Trx, numbering: Option<Numbering>) -> Option<(&FileLog, Numbering)> {
+        let file = self.file.get()?;
+        numbering.filter(|_| trx.commit_parts().is_some_and(|parts| parts.has_events)).map(|n| (file, n))
+    }
+
+    fn commit_by_file(&self, file: &FileLog, trx: Trx, numbering: Numbering) -> Result<Done, CommitError> {
+        let outcome = self.commit_in_file(file, trx, numbering, &Want::Commit);
+        if let Some(trx) = outcome.trx.filter(|trx| !trx.is_prepared()) {
+            // A log that has stopped cannot undo; recovery will.
+            let _ = trx.rollback();
+        }
+        outcome.done
     }
 
     /// Waits as the flush policy says.
@@ -228,7 +267,10 @@ impl Committer {
 
     /// Commits and waits until the commit is durable, whatever the flush policy: a definition outlives any crash.
     pub fn commit_definition(&self, trx: Trx, numbering: Option<Numbering>) -> Result<Done, CommitError> {
-        let done = self.commit_without_waiting(trx, numbering)?;
+        let done = match self.file_for(&trx, numbering) {
+            Some((file, numbering)) => self.commit_by_file(file, trx, numbering)?,
+            None => self.commit_without_waiting(trx, numbering)?,
+        };
         if let Some(end) = done.end {
             self.log.wait_durable(end).map_err(CommitError::Unknown)?;
         }
@@ -256,6 +298,10 @@ impl Committer {
     }
 
     /// Microseconds since 1970.
+    pub fn now_micros(&self) -> u64 {
+        self.now()
+    }
+
     fn now(&self) -> u64 {
         self.clock.wall().as_micros() as u64
     }

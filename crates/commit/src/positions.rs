@@ -65,6 +65,18 @@ impl GtidPositions {
         out
     }
 
+    /// GTIDs in the state.
+    pub fn len(&self) -> usize {
+        self.0.values().map(|d| d.servers.len()).sum()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// The last number of a server in a domain.
+    pub fn of_server(&self, domain_id: u32, server_id: u32) -> Option<u64> {
+        self.0.get(&domain_id)?.servers.get(&server_id).copied()
+    }
+
     /// `@@gtid_binlog_pos`
     pub fn position_text(&self) -> String {
         join(self.last())

@@ -13,6 +13,7 @@ use storage::recovery::OwnedXid;
 use storage::table::TableSource;
 use storage::trx::{CommitParts, Trx};
 
+use crate::file::Want;
 use crate::{CommitError, Committer, Done, Numbering, flags_of};
 
 /// XA_PREPARE_LOG_EVENT
@@ -22,10 +23,19 @@ impl Committer {
     /// XA PREPARE of a transaction that has written something; waits as for a commit.
     pub fn prepare(
         &self,
-        trx: &mut Trx,
+        slot: &mut Option<Trx>,
         xid: &OwnedXid,
         numbering: Option<Numbering>,
     ) -> Result<Done, CommitError> {
+        let trx = slot.as_mut().expect("a transaction is prepared");
+        if let Some((file, numbering)) = self.file_for(trx, numbering)
+            && let Some(trx) = slot.take()
+        {
+            let outcome = self.commit_in_file(file, trx, numbering, &Want::Prepare(xid));
+            *slot = outcome.trx;
+            return outcome.done;
+        }
+        let trx = slot.as_mut().expect("a transaction is prepared");
         let parts = trx.commit_parts().expect("what is prepared has changed something");
         let time = self.now();
         let (gtid, record) = self.numbered(numbering, &parts, |numbered, tell| {
@@ -70,6 +80,14 @@ impl Committer {
         numbering: Option<Numbering>,
     ) -> Result<Done, CommitError> {
         let numbering = self.name_branch(&mut trx, xid, numbering)?;
+        if let Some((file, numbering)) = self.file_for(&trx, numbering) {
+            let outcome = self.commit_in_file(file, trx, numbering, &Want::RollBack);
+            if let Some(trx) = outcome.trx.filter(|trx| !trx.is_prepared()) {
+                // Where it stops, recovery goes on; its rows stay locked until then.
+                let _ = trx.rollback_with(tables);
+            }
+            return outcome.done;
+        }
         let parts = trx.commit_parts().expect("what is prepared has changed something");
         let (time, last) = (self.now(), parts.last);
         let (gtid, record) = self.numbered(numbering, &parts, |numbered, tell| {

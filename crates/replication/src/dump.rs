@@ -180,7 +180,7 @@ impl Begin {
         let mut state = RunningState::new(head);
         let mut place = Position { segment: file.segment, offset: 0 };
         if request.position > FILE_HEAD {
-            if is_replica && request.capability == Capability::Gtid {
+            if is_replica && request.capability == Capability::Gtid && !log.has_real_positions() {
                 return Err(error::fatal_reading(error::gtid_start_required().text));
             }
             if !walk_to(log, &file, position, &mut state, &mut place).map_err(|e| read_error(&e))? {
@@ -210,6 +210,12 @@ fn walk_to(
                 if head.end.offset == position {
                     return Ok(true);
                 }
+            }
+            // The beginning of a group, or of what stands before the first one.
+            Next::Group(head) if log.has_real_positions() && head.position.offset >= position => {
+                let is_event = head.position.offset == position || place.offset == 0;
+                *place = Position { segment: file.segment, offset: position };
+                return Ok(is_event);
             }
             // Behind the last group of the log: what SHOW MASTER STATUS says.
             Next::Nothing => {

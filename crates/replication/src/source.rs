@@ -20,6 +20,10 @@ pub struct LogFile {
 pub trait BinaryLog: Send + Sync {
     /// Kept files, oldest first; never empty.
     fn files(&self) -> Vec<LogFile>;
+    /// Places in files are those of the bytes that are sent: a replica may ask for them.
+    fn has_real_positions(&self) -> bool {
+        false
+    }
     /// The state of all that was committed.
     fn state(&self) -> Vec<Gtid>;
     /// The newest place whose state is covered by `wanted` (it answers whether), and that state. None when all places of the

@@ -4,21 +4,24 @@ use std::sync::Arc;
 
 use base::{IndexId, PageNo, SpaceId, TableId};
 use binlog::Binlog;
+use binlog_file::Files;
 use catalog::mdl::Locks;
 use catalog::{Catalog, DictionaryEngine, Snapshot, TableHandle};
 use charset::Collation;
 use client_error::{ClientError, connection as error};
-use commit::{Committer, GtidPositions};
+use commit::{Committer, FileStart, Found, GtidPositions};
 use env::{Clock, Disk};
 use log::FlushPolicy;
 use storage::btree::TreeKind;
 pub use storage::engine::EngineError;
 use storage::engine::{Engine, EngineConfig, Shutdown};
 use storage::kernel::Kernel;
+use storage::recovery::Recovered;
 use storage::row::{KeyRange, RowError};
 use storage::table::{Table, TableSpec};
 use storage::trx::{Trx, TrxOptions};
 
+use crate::event_log::{EventLog, FileDoor, file_options};
 use crate::server::{FoundDatabase, Server};
 use crate::variables::{GlobalVariables, Setting, Var};
 
@@ -30,9 +33,10 @@ pub struct Backend {
     pub(crate) engine: Arc<Engine>,
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) committer: Arc<Committer>,
-    /// The log's segments as MariaDB's binary log.
-    pub(crate) binlog: Arc<Binlog>,
+    pub(crate) binlog: EventLog,
     pub(crate) catalog: Arc<Catalog>,
+    /// What the start has to say, for the error log.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Backend {
@@ -42,14 +46,35 @@ impl Backend {
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, EngineError> {
-        let engine = Engine::open(engine_config(variables), disk, Arc::clone(&clock))?;
+        Self::open_with(variables, disk, None, clock)
+    }
+
+    /// The same with the binary log in files of its own, if there is a door to them.
+    pub fn open_with(
+        variables: &GlobalVariables,
+        disk: Arc<dyn Disk>,
+        files: Option<FileDoor>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, EngineError> {
+        let engine = Engine::open(engine_config(variables, files.is_some()), disk, Arc::clone(&clock))?;
         let log = Arc::clone(engine.log());
         let positions = GtidPositions::from_gtids(engine.report().recovered.gtids.iter().copied());
         let committer = Arc::new(Committer::new(log, Arc::clone(&clock), positions));
         committer.keep_for_commits(engine.report().recovered.binlog_needs);
         let source = Arc::clone(&committer);
         engine.set_gtid_source(move || source.state());
-        let binlog = open_binlog(&engine, &committer, variables.u64(Var::LOG_BIN) != 0);
+        let one_log = open_binlog(&engine, &committer, variables.u64(Var::LOG_BIN) != 0, files.is_some());
+        let mut notes = Vec::new();
+        let binlog = match files {
+            Some(door) => {
+                let opened = open_files(&engine, &committer, &one_log, variables, door, &mut notes);
+                EventLog::Files(opened.map_err(EngineError::Directory)?)
+            }
+            None => {
+                leave_files(&engine, &committer, &one_log, &mut notes).map_err(EngineError::Directory)?;
+                EventLog::OneLog(one_log)
+            }
+        };
         let kernel = Arc::clone(engine.kernel());
         let door = Door {
             engine: Arc::clone(&engine),
@@ -60,21 +85,101 @@ impl Backend {
             .map_err(|e| EngineError::Directory(format!("the dictionary cannot be read: {e}")))?;
         engine.remove_orphan_spaces(&catalog.used_spaces())?;
         engine.start(Arc::clone(&catalog) as _)?;
-        Ok(Self { engine, kernel, committer, binlog, catalog })
+        Ok(Self { engine, kernel, committer, binlog, catalog, notes })
     }
 }
 
-/// Makes the log's segments the binary log: with log_bin they are kept until they are purged.
-fn open_binlog(engine: &Engine, committer: &Committer, log_bin: bool) -> Arc<Binlog> {
+/// Makes the log's segments the binary log: with log_bin they are kept until they are purged, unless it is in files of its own.
+fn open_binlog(engine: &Engine, committer: &Committer, log_bin: bool, in_files: bool) -> Arc<Binlog> {
     let recovered = &engine.report().recovered;
     let (log, feed) = (Arc::clone(engine.log()), Arc::clone(committer.feed()));
     let binlog = Arc::new(Binlog::new(log, feed, &recovered.extension, recovered.binlog_starts));
     let (keeper, extension) = (Arc::clone(&binlog), Arc::clone(&binlog));
-    engine.set_checkpoint_extension(move || extension.extension());
-    if log_bin {
+    engine.set_checkpoint_extension(move || {
+        let mut bytes = extension.extension();
+        bytes.push(u8::from(in_files));
+        bytes
+    });
+    if log_bin && !in_files {
         engine.set_log_keeper(move || keeper.needed());
     }
     binlog
+}
+
+/// Whether the newest commits with GTIDs have their events in files.
+fn was_in_files(recovered: &Recovered) -> bool {
+    recovered.last_in_file.unwrap_or_else(|| recovered.extension.get(8) == Some(&1))
+}
+
+/// The binary log goes on in files: the last one and the engine's log are reconciled, and a new one begins.
+fn open_files(
+    engine: &Engine,
+    committer: &Committer,
+    groups: &Arc<Binlog>,
+    variables: &GlobalVariables,
+    door: FileDoor,
+    notes: &mut Vec<String>,
+) -> Result<Arc<Files>, String> {
+    let files = Files::open(door.disk, door.names).map_err(|e| e.to_string())?;
+    let recovered = &engine.report().recovered;
+    let found = Found {
+        gtids: recovered.gtids.clone(),
+        is_in_file: was_in_files(recovered),
+        pending: engine.take_pending(),
+        prepared: engine.take_prepared(),
+    };
+    let mut start = FileStart::decide(&files, found)?;
+    start.carry_out(&files, engine.log(), committer.now_micros())?;
+    notes.append(&mut start.notes);
+    engine.add_losers(std::mem::take(&mut start.losers));
+    engine.return_prepared(std::mem::take(&mut start.prepared));
+    engine.kernel().trxs.decide_in_file();
+    keep_definitions(engine);
+    let options = file_options(variables);
+    let positions = std::mem::take(&mut start.positions);
+    committer
+        .log_to_files(Arc::clone(&files), Arc::clone(groups), options, positions)
+        .map_err(|e| e.to_string())?;
+    Ok(files)
+}
+
+/// A transaction's group is made when it commits. The definition of a table may stand in the segment before its first record.
+fn keep_definitions(engine: &Engine) {
+    let (kernel, log) = (Arc::clone(engine.kernel()), Arc::clone(engine.log()));
+    engine.set_log_keeper(move || {
+        let needed = kernel.needed_log();
+        let segments = log.segments();
+        let holding = segments.iter().rposition(|s| s.start <= needed);
+        holding.map_or(needed, |at| segments[at.saturating_sub(1)].start)
+    });
+}
+
+/// The binary log is the one log, and may have been in files before: then it begins anew with the state that it had.
+fn leave_files(
+    engine: &Engine,
+    committer: &Committer,
+    one_log: &Binlog,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let recovered = &engine.report().recovered;
+    let pending = engine.take_pending();
+    if !pending.is_empty() {
+        let count = pending.len();
+        pending.into_iter().for_each(|(_, trx)| trx.abandon());
+        return Err(format!(
+            "{count} prepared transactions are decided by the files of the binary log: start once with              --binlog-storage-engine=FILE, and shut down"
+        ));
+    }
+    if was_in_files(recovered) {
+        let positions = committer.positions();
+        notes.push(format!(
+            "the binary log was in files of its own; it goes on in the one log, behind '{}'",
+            positions.position_text()
+        ));
+        let begins = committer.replace_positions(positions).map_err(|e| e.to_string())?;
+        one_log.begins_at(begins);
+    }
+    Ok(())
 }
 
 /// The engine as the catalog sees it.
@@ -131,11 +236,14 @@ fn flush_policy(value: u64) -> FlushPolicy {
     }
 }
 
-fn engine_config(v: &GlobalVariables) -> EngineConfig {
+/// Size of a segment of the log when it is not the binary log too.
+const SEGMENT_SIZE: u64 = 64 << 20;
+
+fn engine_config(v: &GlobalVariables, in_files: bool) -> EngineConfig {
     let mut config = EngineConfig::with_frames((v.u64(Var::INNODB_BUFFER_POOL_SIZE) / PAGE) as usize);
     config.server_id = v.u64(Var::SERVER_ID) as u32;
     config.log_ring_size = v.u64(Var::INNODB_LOG_BUFFER_SIZE) as usize;
-    config.log_segment_size = v.u64(Var::MAX_BINLOG_SIZE);
+    config.log_segment_size = if in_files { SEGMENT_SIZE } else { v.u64(Var::MAX_BINLOG_SIZE) };
     config.checkpoint_age = v.u64(Var::INNODB_LOG_FILE_SIZE);
     config.flush_policy = flush_policy(v.u64(Var::INNODB_FLUSH_LOG_AT_TRX_COMMIT));
     config.pool.old_blocks_pct = v.u64(Var::INNODB_OLD_BLOCKS_PCT) as usize;
@@ -144,11 +252,6 @@ fn engine_config(v: &GlobalVariables) -> EngineConfig {
     config.pool.io_capacity = v.u64(Var::INNODB_IO_CAPACITY) as usize;
     config.pool.doublewrite = v.u64(Var::INNODB_DOUBLEWRITE) != 0;
     config
-}
-
-/// Name of a file of the binary log.
-pub(crate) fn file_name_of(number: u64) -> String {
-    format!("{number:06}.seg")
 }
 
 impl Server {
@@ -203,10 +306,10 @@ impl Server {
         }
     }
 
-    /// Segments of the log, which are the binary log's files, oldest first.
+    /// The binary log's files, oldest first.
     pub(crate) fn log_files(&self) -> Vec<(String, u64)> {
-        let files = self.backend().binlog.files();
-        files.into_iter().map(|file| (file_name_of(file.number), file.size)).collect()
+        let binlog = &self.backend().binlog;
+        binlog.files().into_iter().map(|file| (binlog.name(file.number), file.size)).collect()
     }
 
     /// Bytes of a table's data file.
@@ -230,6 +333,7 @@ impl Server {
             _ => Shutdown::Fast,
         };
         self.branches().leave_all();
+        self.committer().close_files();
         self.backend().engine.shutdown(how)
     }
 }

@@ -13,9 +13,9 @@ use commit::GtidPositions;
 use replication::parse_state;
 use sql_syntax::ast;
 
-use crate::backend::file_name_of;
 use crate::diagnostics::Level;
 use crate::error_log::Severity;
+use crate::event_log::EventLog;
 use crate::output::Output;
 use crate::server::Server;
 use crate::session::{Done, Session};
@@ -24,13 +24,6 @@ use crate::variables::Var;
 
 fn log_stopped(e: &impl std::fmt::Display) -> ClientError {
     error::internal(&e.to_string())
-}
-
-/// Number in a file's name, which may have a path before it.
-pub(crate) fn number_of(server: &Server, name: &[u8]) -> Option<u64> {
-    let name = String::from_utf8_lossy(name);
-    let name = name.rsplit('/').next()?;
-    server.backend().binlog.files().into_iter().map(|f| f.number).find(|n| file_name_of(*n) == name)
 }
 
 /// PURGE BINARY LOGS TO and BEFORE.
@@ -44,7 +37,7 @@ pub(crate) fn purge(
     if server.log_bin() {
         let target = match purge {
             ast::PurgeLogs::To(name) => {
-                Some(number_of(&server, name).ok_or_else(refused::unknown_target_log)?)
+                Some(server.backend().binlog.number(name).ok_or_else(refused::unknown_target_log)?)
             }
             ast::PurgeLogs::Before(when) => {
                 seconds(session, when)?.and_then(|seconds| server.backend().binlog.first_file_at(seconds))
@@ -64,7 +57,8 @@ fn purge_to(session: &mut Session, server: &Server, target: u64) -> Result<(), C
         Err(PurgeError::UnknownFile) => Err(refused::unknown_target_log()),
         Err(PurgeError::InUse { file }) => {
             let reason = "is in use by a 'Binlog Dump' thread";
-            session.warn(Level::Warning, refused::log_not_purged(&file_name_of(file), reason));
+            session
+                .warn(Level::Warning, refused::log_not_purged(&server.backend().binlog.name(file), reason));
             Err(refused::log_in_use())
         }
     }
@@ -91,15 +85,17 @@ pub(crate) fn reset(
 ) -> Result<(), ClientError> {
     for item in reset.items {
         match item {
-            ast::ResetItem::Master { to: Some(_) } => {
-                return Err(refused::not_with_engine_binlog("RESET MASTER TO"));
-            }
-            ast::ResetItem::Master { to: None } => {
+            ast::ResetItem::Master { to } => {
                 let server = std::sync::Arc::clone(session.server());
                 if !server.log_bin() {
                     return Err(error::no_binary_log());
                 }
-                let begun = server.replicas.without_dumps(|| server.begin_binlog(GtidPositions::default()));
+                if to.is_some() && !server.backend().binlog.is_in_files() {
+                    return Err(refused::not_with_engine_binlog("RESET MASTER TO"));
+                }
+                let number = to.unwrap_or(1).max(1);
+                let begin = || server.begin_binlog(number, GtidPositions::default());
+                let begun = server.replicas.without_dumps(begin);
                 begun.map_err(|_| refused::binlog_in_use())??;
                 session.last_gtid = None;
             }
@@ -121,8 +117,13 @@ pub(crate) fn flush(session: &mut Session, delete_domains: Option<&[u64]>) -> Re
             false => session.warn(Level::Warning, refused::domain_not_in_state(*domain)),
         }
     }
-    server.backend().binlog.rotate().map_err(|e| log_stopped(&e))?;
-    server.committer().write_state(&forgotten).map_err(|e| log_stopped(&e))?;
+    match &server.backend().binlog {
+        EventLog::OneLog(log) => {
+            log.rotate().map_err(|e| log_stopped(&e))?;
+            server.committer().write_state(&forgotten).map_err(|e| log_stopped(&e))?;
+        }
+        EventLog::Files(_) => server.committer().next_file(&forgotten).map_err(|e| log_stopped(&e))?,
+    }
     server.expire_logs();
     Ok(())
 }
@@ -131,24 +132,34 @@ impl Server {
     /// Files before `target` go. The newest one must name the GTID state before it may be the only one.
     fn purge_files(&self, target: u64) -> Result<Result<usize, PurgeError>, ClientError> {
         let binlog = &self.backend().binlog;
-        if binlog.files().last().is_some_and(|f| f.number == target) {
+        if !binlog.is_in_files() && binlog.files().last().is_some_and(|f| f.number == target) {
             self.committer().write_state(&[]).map_err(|e| log_stopped(&e))?;
         }
-        Ok(binlog.purge_to(target))
+        binlog.purge_to(target)
     }
 
     /// The binary log begins anew with this state: RESET MASTER, SET GLOBAL gtid_binlog_state.
-    pub(crate) fn begin_binlog(&self, positions: GtidPositions) -> Result<(), ClientError> {
-        let begins = self.committer().replace_positions(positions).map_err(|e| log_stopped(&e))?;
-        self.backend().binlog.begins_at(begins);
-        Ok(())
+    /// Files of its own begin with this number.
+    pub(crate) fn begin_binlog(&self, number: u64, positions: GtidPositions) -> Result<(), ClientError> {
+        match &self.backend().binlog {
+            EventLog::OneLog(log) => {
+                let begins = self.committer().replace_positions(positions).map_err(|e| log_stopped(&e))?;
+                log.begins_at(begins);
+                Ok(())
+            }
+            EventLog::Files(_) => {
+                self.committer().begin_files_anew(number, positions).map_err(|e| log_stopped(&e))
+            }
+        }
     }
 
     /// SET GLOBAL gtid_binlog_state, which was checked.
     pub(crate) fn set_binlog_state(&self, text: &str) -> Result<(), ClientError> {
         let gtids = parse_state(text).map_err(crate::replicas::gtid_list_error)?;
         let positions = GtidPositions::from_gtids(gtids);
-        self.replicas.without_dumps(|| self.begin_binlog(positions)).map_err(|_| refused::binlog_in_use())?
+        self.replicas
+            .without_dumps(|| self.begin_binlog(1, positions))
+            .map_err(|_| refused::binlog_in_use())?
     }
 
     /// Whether the state has GTIDs of `domain` and no kept file has events of it; false when the state has none.
@@ -191,8 +202,7 @@ impl Server {
         let oldest = binlog.files().first().map_or(0, |f| f.number);
         let Some(target) = target.filter(|t| *t > oldest) else { return };
         let needed = self.variables.u64(Var::SLAVE_CONNECTIONS_NEEDED_FOR_PURGE);
-        let segments = self.backend().engine.log().segments();
-        let start = segments.iter().find(|s| s.number == target).map(|s| s.start);
+        let start = self.start_of_file(target);
         if start.is_some_and(|start| (self.replicas.passed(start) as u64) < needed) {
             return;
         }
@@ -203,7 +213,10 @@ impl Server {
     /// Looks for files that expire: when a new file was begun, and once a minute.
     pub(crate) fn expire_logs_sometimes(&self) {
         let now = self.now_us() / 60_000_000;
-        let newest = self.backend().engine.log().segment_from().0;
+        let newest = match &self.backend().binlog {
+            EventLog::OneLog(_) => self.backend().engine.log().segment_from().0,
+            EventLog::Files(files) => files.end().segment,
+        };
         let seen = newest.wrapping_mul(31).wrapping_add(now);
         if self.expiry_seen.swap(seen, Ordering::Relaxed) != seen {
             self.expire_logs();
@@ -212,7 +225,7 @@ impl Server {
 
     /// A line for an option that is accepted and not used.
     pub(crate) fn note_unused_options(&self) {
-        if self.variables.u64(Var::SYNC_BINLOG) != 0 {
+        if self.variables.u64(Var::SYNC_BINLOG) != 0 && !self.backend().binlog.is_in_files() {
             let text =
                 "'sync_binlog' is not used: innodb_flush_log_at_trx_commit says when the one log is synced";
             self.log(Severity::Note, 0, text);

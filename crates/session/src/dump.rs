@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base::{Gtid, Lsn};
-use binlog::{EmitError, EmitOptions, EventSink, GroupReader, Next, Position, ReadError, Start, Wait};
+use binlog::{Position, ReadError, Start};
 use client_error::{ClientError, replication as refused};
 use event_format::{Checksum, MetadataLevel};
 use replication::acks::{AckParser, Heard, Wanted};
@@ -19,7 +19,6 @@ use replication::{
 };
 use types::Value;
 
-use crate::backend::file_name_of;
 use crate::counters::Counter;
 use crate::error_log::Severity;
 use crate::registry::{Doing, Entry, Kill, Wake};
@@ -51,17 +50,18 @@ struct Files<'a>(&'a Server);
 
 impl BinaryLog for Files<'_> {
     fn files(&self) -> Vec<LogFile> {
-        let backend = self.0.backend();
-        let segments = backend.engine.log().segments();
-        let start = |number| segments.iter().find(|s| s.number == number).map_or(Lsn::NONE, |s| s.start);
+        let binlog = &self.0.backend().binlog;
         let file = |f: binlog::BinlogFile| LogFile {
             segment: f.number,
-            name: file_name_of(f.number),
-            start: start(f.number),
+            name: binlog.name(f.number),
+            start: self.0.start_of_file(f.number).unwrap_or(Lsn::NONE),
             size: f.size,
             created: f.created,
         };
-        backend.binlog.files().into_iter().map(file).collect()
+        binlog.files().into_iter().map(file).collect()
+    }
+    fn has_real_positions(&self) -> bool {
+        self.0.backend().binlog.is_in_files()
     }
     fn state(&self) -> Vec<Gtid> {
         self.0.committer().positions().state()
@@ -73,22 +73,7 @@ impl BinaryLog for Files<'_> {
         self.0.backend().binlog.state_at(segment)
     }
     fn open(&self, start: Start) -> Result<Box<dyn Groups>, ReadError> {
-        Ok(Box::new(Reader(self.0.backend().binlog.reader(start)?)))
-    }
-}
-
-struct Reader(GroupReader);
-
-impl Groups for Reader {
-    fn next(&mut self, wait: Wait) -> Result<Next, ReadError> {
-        self.0.next(wait)
-    }
-    fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError> {
-        self.0.emit(options, sink)
-    }
-    fn interrupt(&self) -> Box<dyn Fn() + Send + Sync> {
-        let interrupt = self.0.interrupt();
-        Box::new(move || interrupt.interrupt())
+        self.0.backend().binlog.open(start)
     }
 }
 

@@ -26,6 +26,7 @@ mod diagnostics;
 mod dump;
 pub mod error_log;
 mod event;
+pub mod event_log;
 mod files;
 mod handshake;
 mod information_schema;

@@ -19,6 +19,7 @@ use wire::command::code;
 
 use crate::diagnostics::Level;
 use crate::error_log::Severity;
+use crate::event_log::EventLog;
 use crate::registry::{Entry, Kill};
 use crate::server::Server;
 use crate::session::Session;
@@ -129,7 +130,13 @@ pub(crate) fn normalised(var: Var, setting: Setting) -> Setting {
 
 /// What a SET GLOBAL tells beside its effect.
 pub(crate) fn note_set(session: &mut Session, var: Var) {
-    if var == Var::SYNC_BINLOG {
+    let in_files = session.server().backend().binlog.is_in_files();
+    if matches!(var, Var::BINLOG_CACHE_SIZE | Var::MAX_BINLOG_CACHE_SIZE | Var::BINLOG_LARGE_COMMIT_THRESHOLD)
+        && !in_files
+    {
+        session.warn(Level::Note, error::no_effect(var.name()));
+    }
+    if var == Var::SYNC_BINLOG && !in_files {
         let text =
             "'sync_binlog' is not used: innodb_flush_log_at_trx_commit says when the one log is synced";
         session.server().log(Severity::Note, session.entry.id, text);
@@ -147,9 +154,19 @@ impl Server {
             | Var::RPL_SEMI_SYNC_MASTER_WAIT_POINT
             | Var::RPL_SEMI_SYNC_MASTER_WAIT_FOR_SLAVE_COUNT => self.configure_semi_sync(),
             Var::BINLOG_CHECKSUM if self.log_bin() => {
+                self.configure_files();
                 // Dumps begin the next file with the new checksum. A log that has stopped has no next file.
-                let _ = self.backend().binlog.rotate();
+                match &self.backend().binlog {
+                    EventLog::OneLog(log) => drop(log.rotate()),
+                    EventLog::Files(_) => drop(self.committer().next_file(&[])),
+                }
             }
+            Var::SYNC_BINLOG
+            | Var::BINLOG_CACHE_SIZE
+            | Var::MAX_BINLOG_CACHE_SIZE
+            | Var::BINLOG_LARGE_COMMIT_THRESHOLD
+            | Var::BINLOG_ROW_METADATA
+            | Var::SERVER_ID => self.configure_files(),
             Var::MAX_BINLOG_TOTAL_SIZE => self.expire_logs(),
             Var::EXPIRE_LOGS_DAYS => {
                 let seconds = (setting.as_f64() * 86400.0).round() as u64;
@@ -168,6 +185,9 @@ impl Server {
     /// What replication needs when the server starts.
     pub(crate) fn start_replication(&self) {
         self.note_unused_options();
+        for note in &self.backend().notes {
+            self.log(Severity::Note, 0, note);
+        }
         let days = self.variables.get(Var::EXPIRE_LOGS_DAYS);
         if days.as_f64() > 0.0 && self.variables.u64(Var::BINLOG_EXPIRE_LOGS_SECONDS) == 0 {
             self.apply_replication_global(Var::EXPIRE_LOGS_DAYS, &days);
@@ -181,7 +201,10 @@ impl Server {
     pub(crate) fn configure_semi_sync(&self) {
         let v = &self.variables;
         self.semi_sync.configure(SemiSyncConfig {
-            enabled: v.u64(Var::RPL_SEMI_SYNC_MASTER_ENABLED) != 0 && self.log_bin(),
+            // Acknowledgements are counted in places of the one log.
+            enabled: v.u64(Var::RPL_SEMI_SYNC_MASTER_ENABLED) != 0
+                && self.log_bin()
+                && !self.backend().binlog.is_in_files(),
             timeout: Duration::from_millis(v.u64(Var::RPL_SEMI_SYNC_MASTER_TIMEOUT)),
             wait_no_slave: v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_NO_SLAVE) != 0,
             wait_point: match v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_POINT) {

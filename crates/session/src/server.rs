@@ -206,7 +206,10 @@ fn state_facts(variables: &GlobalVariables) {
     text(Var::VERSION, crate::handshake::VERSION);
     text(Var::VERSION_COMPILE_MACHINE, std::env::consts::ARCH);
     text(Var::SYSTEM_TIME_ZONE, TimeZone::system().iana_name().unwrap_or("UTC"));
-    text(Var::LOG_BIN_BASENAME, "log/");
+    let engine = variables.get(Var::BINLOG_STORAGE_ENGINE);
+    if engine.text(Var::BINLOG_STORAGE_ENGINE.def()).is_none_or(|engine| *engine != *"FILE") {
+        text(Var::LOG_BIN_BASENAME, "log/");
+    }
     if variables.u64(Var::LOG_BIN) == 0 {
         variables.set(Var::LOG_BIN_BASENAME, Setting::Null);
     }

@@ -341,6 +341,7 @@ impl Session {
                 self.after_commit(&done);
                 Ok(())
             }
+            Err(commit::CommitError::CacheFull) => Err(error::cache_full()),
             Err(e) => Err(error::commit_failed(&e.to_string())),
         }
     }
@@ -392,8 +393,7 @@ impl Session {
         self.enter_commit()?;
         let numbering = self.numbering();
         let server = Arc::clone(self.server());
-        let Some(trx) = &mut self.transaction.trx else { return Ok(()) };
-        let outcome = server.committer().prepare(trx, xid, numbering);
+        let outcome = server.committer().prepare(&mut self.transaction.trx, xid, numbering);
         self.leave_commit();
         self.committed_as(outcome)
     }

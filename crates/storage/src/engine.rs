@@ -71,6 +71,8 @@ pub struct Engine {
     unfinished: Mutex<Option<(Losers, PurgeQueue)>>,
     /// Prepared transactions of before the start, until the caller takes them.
     prepared: Mutex<Vec<(OwnedXid, Trx)>>,
+    /// The same of those that the binary log's files decide about.
+    pending: Mutex<Vec<(OwnedXid, Trx)>>,
     purge: Mutex<Option<Purge>>,
     background: Mutex<Option<Background>>,
     hooks: Hooks,
@@ -102,7 +104,7 @@ impl Engine {
         let next = report.recovered.next;
         let store = Store::new(Arc::clone(&pool), Arc::clone(&log));
         let (kernel, queue) = Kernel::new(store, Arc::clone(&clock), next.trx.max(TrxId(1)));
-        let (losers, prepared) = adopt(&kernel, &mut report.recovered);
+        let (losers, prepared, pending) = adopt(&kernel, &mut report.recovered);
         Ok(Self {
             server_uuid: control.current().server_uuid,
             kernel,
@@ -115,6 +117,7 @@ impl Engine {
             tables: RwLock::default(),
             unfinished: Mutex::new(Some((losers, queue))),
             prepared: Mutex::new(prepared),
+            pending: Mutex::new(pending),
             purge: Mutex::new(None),
             background: Mutex::new(None),
             hooks: Hooks::default(),
@@ -257,6 +260,23 @@ impl Engine {
         std::mem::take(&mut *self.prepared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The same for those that are not decided after all.
+    pub fn return_prepared(&self, branches: Vec<(OwnedXid, Trx)>) {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).extend(branches);
+    }
+
+    /// Transactions about which the binary log's files decide; the caller takes them once, before [`Self::start`].
+    pub fn take_pending(&self) -> Vec<(OwnedXid, Trx)> {
+        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Decided: they have not happened. [`Self::start`] rolls them back with the others.
+    pub fn add_losers(&self, trxs: Vec<Trx>) {
+        let mut unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
+        let (losers, _) = unfinished.as_mut().expect("before the start");
+        losers.0.extend(trxs);
+    }
+
     /// One round of purge, at most so many transactions; returns how many it was. The purge thread calls it.
     pub fn purge_some(&self, transactions_max: usize) -> Result<usize, EngineError> {
         let mut purge = self.purge.lock().unwrap_or_else(PoisonError::into_inner);
@@ -343,13 +363,19 @@ impl Drop for Losers {
     }
 }
 
-/// Hands what the scan found to the transaction system; returns the transactions that have to be rolled back, and the prepared.
-fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> (Losers, Vec<(OwnedXid, Trx)>) {
+type Branches = Vec<(OwnedXid, Trx)>;
+
+/// Hands what the scan found to the transaction system; returns the transactions that have to be rolled back, those that their user
+/// decides about, and those that files do.
+fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> (Losers, Branches, Branches) {
     kernel.set_purge_position(recovered.purge_position);
-    let (mut losers, mut prepared) = (Vec::new(), Vec::new());
+    let (mut losers, mut prepared, mut pending) = (Vec::new(), Vec::new(), Vec::new());
     for found in &recovered.losers {
         let Loser { id, first, last, .. } = *found;
         match &found.prepared {
+            Some(branch) if branch.pending => {
+                pending.push((branch.xid.clone(), kernel.adopt_prepared(found, branch)));
+            }
             Some(branch) => prepared.push((branch.xid.clone(), kernel.adopt_prepared(found, branch))),
             None => losers.push(kernel.adopt(id, first, last)),
         }
@@ -361,5 +387,5 @@ fn adopt(kernel: &Arc<Kernel>, recovered: &mut Recovered) -> (Losers, Vec<(Owned
     }
     // There are no snapshots yet: everything that has committed is visible to all.
     kernel.trxs.advance();
-    (Losers(losers), prepared)
+    (Losers(losers), prepared, pending)
 }

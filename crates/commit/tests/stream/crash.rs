@@ -3,7 +3,9 @@
 //! The workload runs once for each seed and is copied at many calls. From each copy the server comes back, rolls back what had no commit
 //! record, and is asked for its tables and for its stream. `SIM_ROUNDS` and `SIM_SEED` choose.
 
+use commit::FileOptions;
 use env::{Random, SimDisk};
+use event_format::{Checksum, MetadataLevel};
 use log::FlushPolicy;
 use storage::table::TableSpec;
 
@@ -35,7 +37,7 @@ fn run(world: &World, sim: &SimDisk, seed: u64, known: &mut Known) -> Outcome<()
     let mut random = Random::seeded(seed);
     world.durable()?;
     let mut replica = Replica { state: world.state(), ..Replica::default() };
-    let mut reader = world.binlog.reader(binlog::Start::Newest)?;
+    let mut reader = world.reader(binlog::Start::Newest)?;
     replica.last = world.committer.positions().last().next();
     for _ in 0..12 {
         let mut trx = world.begin();
@@ -50,11 +52,11 @@ fn run(world: &World, sim: &SimDisk, seed: u64, known: &mut Known) -> Outcome<()
         }
         match random.below(8) {
             0 => _ = world.engine.checkpoint()?,
-            1 => _ = world.binlog.rotate()?,
+            1 => world.next_file()?,
             2 | 3 => world.engine.log().tick(),
             _ => {}
         }
-        replica.try_follow(&mut reader)?;
+        replica.try_follow(&mut *reader)?;
         known.sent.extend(replica.last.map(|gtid| (sim.calls(), gtid.seq_no)));
     }
     Ok(())
@@ -64,7 +66,7 @@ fn run(world: &World, sim: &SimDisk, seed: u64, known: &mut Known) -> Outcome<()
 fn come_back(sim: &SimDisk, setup: Setup, specs: &mut Vec<TableSpec>, context: &str) -> (World, u64) {
     let world = World::open(sim, setup, specs).unwrap_or_else(|e| panic!("{context}: {e}"));
     let mut replica = Replica::default();
-    replica.follow(&mut world.binlog.reader(binlog::Start::Oldest).unwrap());
+    replica.follow(&mut *world.reader(binlog::Start::Oldest).unwrap());
     for (name, rows) in world.state() {
         let told = replica.state.remove(&name).unwrap_or_default();
         let differ: Vec<_> =
@@ -78,13 +80,19 @@ fn come_back(sim: &SimDisk, setup: Setup, specs: &mut Vec<TableSpec>, context: &
 }
 
 fn rounds(policy: FlushPolicy, most: u64, first_seed: u64) {
+    rounds_of(&|seed| setup(seed, policy), most, first_seed);
+}
+
+fn rounds_of(setup: &dyn Fn(u64) -> Setup, most: u64, first_seed: u64) {
+    let policy = setup(0).policy;
+    let mut notes = Vec::new();
     let (mut done, mut seed) = (0, first_seed);
     while done < most {
         let sim = SimDisk::new(seed);
         let mut random = Random::seeded(seed + 77);
         let distance = 3 + random.below(20);
         let mut known = Known::default();
-        let world = World::open(&sim, setup(seed, policy), &mut known.specs).unwrap();
+        let world = World::open(&sim, setup(seed), &mut known.specs).unwrap();
         sim.record_at(sim.calls() + 1, distance);
         run(&world, &sim, seed, &mut known).unwrap();
         let copies = sim.take_recorded();
@@ -99,8 +107,9 @@ fn rounds(policy: FlushPolicy, most: u64, first_seed: u64) {
             } else {
                 sim.kill()
             };
-            let setup = setup(seed, policy);
+            let setup = setup(seed);
             let (world, newest) = come_back(&sim, setup, &mut known.specs, &context);
+            notes.extend_from_slice(&world.notes);
             let sent = Known::at(&known.sent, call);
             assert!(sent <= newest, "{context}: a replica has {sent}, the primary {newest}");
             if policy == FlushPolicy::Sync {
@@ -127,6 +136,14 @@ fn rounds(policy: FlushPolicy, most: u64, first_seed: u64) {
         }
         seed += 1;
     }
+    if setup(0).files.is_some() {
+        for what in ["are committed", "are rolled back", "is cut off"] {
+            assert!(
+                notes.iter().any(|note| note.contains(what)),
+                "no start had to tell that transactions {what}"
+            );
+        }
+    }
 }
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -146,4 +163,39 @@ fn rows_and_stream_agree_after_a_crash_with_commits_written() {
 #[test]
 fn rows_and_stream_agree_after_a_crash_with_commits_in_memory() {
     rounds(FlushPolicy::Lazy, setting("SIM_ROUNDS", 60), setting("SIM_SEED", 2000));
+}
+
+/// Small caches and files, so that groups spill, become files by a rename, and files end.
+pub(crate) fn in_files(seed: u64, policy: FlushPolicy) -> Setup {
+    let files = FileOptions {
+        server_id: 1,
+        version: "11.8.9-MariaDB",
+        checksum: Checksum::Crc32,
+        metadata: MetadataLevel::NoLog,
+        row_event_size_max: 8192,
+        size_max: 24 << 10,
+        sync_every: 1,
+        cache_memory: 4 << 10,
+        cache_most: u64::MAX,
+        large: if seed.is_multiple_of(3) { 6 << 10 } else { 1 << 20 },
+    };
+    Setup { files: Some(files), ..setup(seed, policy) }
+}
+
+#[test]
+fn rows_and_files_agree_after_a_crash_with_every_commit_synced() {
+    let setup = |seed| in_files(seed, FlushPolicy::Sync);
+    rounds_of(&setup, setting("SIM_ROUNDS", 60), setting("SIM_SEED", 3000));
+}
+
+#[test]
+fn rows_and_files_agree_after_a_crash_with_the_engines_log_written() {
+    let setup = |seed| in_files(seed, FlushPolicy::Write);
+    rounds_of(&setup, setting("SIM_ROUNDS", 60), setting("SIM_SEED", 4000));
+}
+
+#[test]
+fn rows_and_files_agree_after_a_crash_with_the_engines_log_in_memory() {
+    let setup = |seed| in_files(seed, FlushPolicy::Lazy);
+    rounds_of(&setup, setting("SIM_ROUNDS", 60), setting("SIM_SEED", 5000));
 }

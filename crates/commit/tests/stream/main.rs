@@ -5,8 +5,10 @@
 //! * [`workload`] random transactions: savepoints, rollbacks, changed keys, long values, statements over several tables
 //! * [`groups`] the events of single statements and transactions
 //! * [`files`] rotation, positions, purge, damage
+//! * [`binlog_files`] the same with files of its own
 //! * [`crash`] the power goes or the process dies at any call of the disk
 
+mod binlog_files;
 mod crash;
 mod files;
 mod groups;

@@ -3,10 +3,35 @@
 use std::collections::HashMap;
 
 use base::Gtid;
-use binlog::{EmitError, EmitOptions, EventSink, GroupHead, GroupReader, Next, SinkClosed, Wait};
+use binlog::{EmitError, EmitOptions, EventSink, GroupHead, GroupReader, Next, ReadError, SinkClosed, Wait};
+use binlog_file::FileGroups;
 use event_format::{Checksum, Event, Image, Rows, WireColumn, gtid_flags, rows_flags};
 
 use crate::world::{Row, State};
+
+/// A reader of either kind of binary log.
+pub(crate) trait Reads {
+    fn next(&mut self, wait: Wait) -> Result<Next, ReadError>;
+    fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError>;
+}
+
+impl Reads for GroupReader {
+    fn next(&mut self, wait: Wait) -> Result<Next, ReadError> {
+        Self::next(self, wait)
+    }
+    fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError> {
+        Self::emit(self, options, sink)
+    }
+}
+
+impl Reads for FileGroups {
+    fn next(&mut self, wait: Wait) -> Result<Next, ReadError> {
+        Self::next(self, wait)
+    }
+    fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError> {
+        Self::emit(self, options, sink)
+    }
+}
 
 /// One group as it came.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +64,11 @@ pub(crate) struct Replica {
 
 impl Replica {
     /// Everything that the reader has now.
-    pub(crate) fn follow(&mut self, reader: &mut GroupReader) {
+    pub(crate) fn follow(&mut self, reader: &mut dyn Reads) {
         self.try_follow(reader).expect("a stream without damage");
     }
 
-    pub(crate) fn try_follow(&mut self, reader: &mut GroupReader) -> Result<(), EmitError> {
+    pub(crate) fn try_follow(&mut self, reader: &mut dyn Reads) -> Result<(), EmitError> {
         loop {
             match reader.next(Wait::No)? {
                 Next::Group(head) => {

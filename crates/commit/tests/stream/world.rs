@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{IndexId, TableId};
-use binlog::Binlog;
+use binlog::{Binlog, ReadError, Start};
+use binlog_file::{Files, Names};
 use charset::Collation;
-use commit::{Committer, GtidPositions, Numbering};
+use commit::{Committer, FileOptions, FileStart, Found, GtidPositions, Numbering};
 use env::{Clock, ManualClock, SimDisk};
 use log::FlushPolicy;
 use log_format::definition::{DefinedColumn, Definition, Shape};
@@ -19,6 +20,8 @@ use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, Wa
 use storage::table::{IndexSpec, Table, TableSource, TableSpec};
 use storage::trx::{Isolation, LogOptions, Trx, TrxOptions};
 use types::Value;
+
+use crate::replica::Reads;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -38,6 +41,8 @@ pub(crate) struct Setup {
     pub(crate) policy: FlushPolicy,
     pub(crate) state_interval: u64,
     pub(crate) image: u8,
+    /// The binary log is in files of its own.
+    pub(crate) files: Option<FileOptions>,
 }
 
 impl Default for Setup {
@@ -48,6 +53,7 @@ impl Default for Setup {
             policy: FlushPolicy::Sync,
             state_interval: 16 << 10,
             image: FULL,
+            files: None,
         }
     }
 }
@@ -56,6 +62,9 @@ pub(crate) struct World {
     pub(crate) engine: Arc<Engine>,
     pub(crate) committer: Arc<Committer>,
     pub(crate) binlog: Arc<Binlog>,
+    pub(crate) files: Option<Arc<Files>>,
+    /// What the start with files had to say.
+    pub(crate) notes: Vec<String>,
     pub(crate) tables: Vec<Arc<Table>>,
     setup: Setup,
 }
@@ -97,9 +106,31 @@ impl World {
         let (log, feed) = (Arc::clone(engine.log()), Arc::clone(committer.feed()));
         let binlog = Arc::new(Binlog::new(log, feed, &found.extension, found.binlog_starts));
         let (keeper, extension) = (Arc::clone(&binlog), Arc::clone(&binlog));
-        engine.set_log_keeper(move || keeper.needed());
-        engine.set_checkpoint_extension(move || extension.extension());
-        let mut world = Self { engine, committer, binlog, tables: Vec::new(), setup };
+        let in_files = setup.files.is_some();
+        if in_files {
+            // Definitions may stand in the segment before a transaction's first record.
+            let (kernel, log) = (Arc::clone(engine.kernel()), Arc::clone(engine.log()));
+            engine.set_log_keeper(move || {
+                let (needed, segments) = (kernel.needed_log(), log.segments());
+                let holding = segments.iter().rposition(|s| s.start <= needed);
+                holding.map_or(needed, |at| segments[at.saturating_sub(1)].start)
+            });
+        } else {
+            engine.set_log_keeper(move || keeper.needed());
+        }
+        engine.set_checkpoint_extension(move || {
+            let mut bytes = extension.extension();
+            bytes.push(u8::from(in_files));
+            bytes
+        });
+        let (files, notes) = match setup.files {
+            Some(options) => {
+                let (files, notes) = open_files(sim, &engine, &committer, &binlog, options)?;
+                (Some(files), notes)
+            }
+            None => (None, Vec::new()),
+        };
+        let mut world = Self { engine, committer, binlog, files, notes, tables: Vec::new(), setup };
         if specs.is_empty() {
             let made: Result<Vec<_>, _> = (0..TABLES).map(|n| new_table(&world.engine, n)).collect();
             let made = made?;
@@ -109,6 +140,22 @@ impl World {
         world.tables = specs.iter().map(|spec| world.engine.open_table(spec.clone())).collect();
         world.engine.start(Arc::new(Tables(world.tables.clone())))?;
         Ok(world)
+    }
+
+    /// A reader of the binary log, wherever it is.
+    pub(crate) fn reader(&self, start: Start) -> Result<Box<dyn Reads>, ReadError> {
+        Ok(match &self.files {
+            Some(files) => Box::new(files.reader(start)?),
+            None => Box::new(self.binlog.reader(start)?),
+        })
+    }
+
+    /// FLUSH BINARY LOGS.
+    pub(crate) fn next_file(&self) -> Outcome<()> {
+        match &self.files {
+            Some(_) => Ok(self.committer.next_file(&[])?),
+            None => Ok(self.binlog.rotate().map(|_| ())?),
+        }
     }
 
     /// A new world on a disk of its own.
@@ -197,8 +244,35 @@ impl World {
     }
 
     pub(crate) fn shutdown(&self) {
+        self.committer.close_files();
         self.engine.shutdown(Shutdown::Fast).expect("a clean shutdown");
     }
+}
+
+/// The binary log in files, reconciled with the engine's log.
+fn open_files(
+    sim: &SimDisk,
+    engine: &Arc<Engine>,
+    committer: &Committer,
+    groups: &Arc<Binlog>,
+    options: FileOptions,
+) -> Outcome<(Arc<Files>, Vec<String>)> {
+    let files = Files::open(sim.disk(), Names::new("binlog", None, "./"))?;
+    let recovered = &engine.report().recovered;
+    let found = Found {
+        gtids: recovered.gtids.clone(),
+        is_in_file: recovered.last_in_file.unwrap_or_else(|| recovered.extension.get(8) == Some(&1)),
+        pending: engine.take_pending(),
+        prepared: engine.take_prepared(),
+    };
+    let mut start = FileStart::decide(&files, found)?;
+    start.carry_out(&files, engine.log(), committer.now_micros())?;
+    engine.add_losers(std::mem::take(&mut start.losers));
+    engine.return_prepared(std::mem::take(&mut start.prepared));
+    engine.kernel().trxs.decide_in_file();
+    let positions = std::mem::take(&mut start.positions);
+    committer.log_to_files(Arc::clone(&files), Arc::clone(groups), options, positions)?;
+    Ok((files, std::mem::take(&mut start.notes)))
 }
 
 /// A row to be written.

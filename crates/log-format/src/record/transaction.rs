@@ -39,8 +39,11 @@ pub mod commit_flags {
     pub const NO_PARALLEL: u8 = 0x10;
     /// skip_replication was set: every event of the group says so.
     pub const SKIP_REPLICATION: u8 = 0x20;
+    /// The binary log is in files of its own: the group stands there, not here. A Prepare without GTID says that a group there decides
+    /// about the transaction.
+    pub const IN_FILE: u8 = 0x40;
     /// All that a writer may set.
-    pub const CHOSEN: u8 = DDL | NOT_TRANSACTIONAL | XA | WAITED | NO_PARALLEL | SKIP_REPLICATION;
+    pub const CHOSEN: u8 = DDL | NOT_TRANSACTIONAL | XA | WAITED | NO_PARALLEL | SKIP_REPLICATION | IN_FILE;
 }
 
 const GTID: u8 = 0x80;

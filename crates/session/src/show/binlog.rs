@@ -1,6 +1,7 @@
 //! SHOW BINLOG EVENTS: the events of a file as a dump would send them, in words.
 
 use binlog::{EmitError, EmitOptions, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait};
+use binlog_file::Files;
 use client_error::{ClientError, replication as refused};
 use event_format::{
     Checksum, Event, FormatDescription, GtidList, Header, IntVarKind, Query, gtid_flags, header_flags,
@@ -11,8 +12,7 @@ use sql_syntax::ast;
 use types::Value;
 
 use super::{Listing, int, s, text};
-use crate::backend::file_name_of;
-use crate::binlog_files::number_of;
+use crate::event_log::EventLog;
 use crate::session::Session;
 use crate::variables::Var;
 
@@ -60,7 +60,7 @@ pub(super) fn events(
     }
     let files = server.backend().binlog.files();
     let number = match log {
-        Some(name) => number_of(&server, name),
+        Some(name) => server.backend().binlog.number(name),
         None => files.first().map(|f| f.number),
     };
     let failed = |reason: &str| refused::show_events_failed(reason);
@@ -74,14 +74,18 @@ pub(super) fn events(
         return Err(failed(&text));
     }
     let read = |e: ReadError| failed(&e.to_string());
-    let name = file_name_of(number);
+    let name = server.backend().binlog.name(number);
+    if let EventLog::Files(files) = &server.backend().binlog {
+        let shown = of_file(&mut list, &mut page, &name, files, (number, from));
+        return shown.map(|()| list).map_err(|e| failed(&e.to_string()));
+    }
     if from <= 4 {
         let state = server.backend().binlog.state_at(number).map_err(read)?;
         head(&mut list, &mut page, &name, server.variables.u64(Var::SERVER_ID), state);
     }
     let offset = if from <= 4 { 0 } else { from };
     let mut reader =
-        server.backend().binlog.reader(Start::At(Position { segment: number, offset })).map_err(read)?;
+        server.backend().binlog.open(Start::At(Position { segment: number, offset })).map_err(read)?;
     while page.count > 0
         && let Next::Group(group) = reader.next(Wait::No).map_err(read)?
         && group.position.segment == number
@@ -98,6 +102,39 @@ pub(super) fn events(
         }
     }
     Ok(list)
+}
+
+/// The events of a file of its own, as they stand there.
+fn of_file(
+    list: &mut Listing,
+    page: &mut Page,
+    name: &str,
+    files: &Files,
+    (number, from): (u64, u64),
+) -> Result<(), ReadError> {
+    let mut events = files.events(number)?;
+    let mut bytes = Vec::new();
+    events.seek(from.max(4));
+    while page.count > 0
+        && let Some(header) = events.peek()?
+    {
+        let at = events.at();
+        events.take(&header, &mut bytes)?;
+        if page.skip > 0 {
+            page.skip -= 1;
+            continue;
+        }
+        let read = event_format::read(&bytes, events.checksum()).map_err(|e| events.corrupt(at, e))?;
+        let text = match read {
+            (header, Event::Query(q)) => query(&q, header.flags),
+            (header, event) => with_server(&event, &header),
+        };
+        let kind = header.kind.name().unwrap_or("Unknown");
+        let (server, end) =
+            (Value::Int(i64::from(header.server_id)), Value::UInt(header.next_position.into()));
+        put(list, page, [s(name), Value::UInt(at), s(kind), server, end, s(&text)]);
+    }
+    Ok(())
 }
 
 /// The events that a stream of the file begins with.

@@ -58,7 +58,7 @@ variables! {
     BIND_ADDRESS: "bind_address", Global, Kind::Text, "127.0.0.1", Fixed, Arg::Required, Wired;
     BINLOG_ALTER_TWO_PHASE: "binlog_alter_two_phase", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     BINLOG_ANNOTATE_ROW_EVENTS: "binlog_annotate_row_events", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
-    BINLOG_CACHE_SIZE: "binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "32768", Dynamic, Arg::Required, Inert;
+    BINLOG_CACHE_SIZE: "binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "32768", Dynamic, Arg::Required, Wired;
     BINLOG_CHECKSUM: "binlog_checksum", Global, Kind::Enum(&["NONE", "CRC32"]), "CRC32", Dynamic, Arg::Required, Wired;
     BINLOG_COMMIT_WAIT_COUNT: "binlog_commit_wait_count", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     BINLOG_COMMIT_WAIT_USEC: "binlog_commit_wait_usec", Global, uint(0, 18446744073709551615, 1), "100000", Dynamic, Arg::Required, Inert;
@@ -71,7 +71,7 @@ variables! {
     BINLOG_GTID_INDEX_PAGE_SIZE: "binlog_gtid_index_page_size", Global, uint(64, 16777216, 1), "4096", Dynamic, Arg::Required, Inert;
     BINLOG_GTID_INDEX_SPAN_MIN: "binlog_gtid_index_span_min", Global, uint(1, 1073741824, 1), "65536", Dynamic, Arg::Required, Inert;
     BINLOG_IGNORE_DB: "binlog_ignore_db", Global, Kind::Text, "", Fixed, Arg::No, Inert;
-    BINLOG_LARGE_COMMIT_THRESHOLD: "binlog_large_commit_threshold", Global, uint(10485760, 18446744073709551615, 1), "134217728", Dynamic, Arg::Required, Inert;
+    BINLOG_LARGE_COMMIT_THRESHOLD: "binlog_large_commit_threshold", Global, uint(10485760, 18446744073709551615, 1), "134217728", Dynamic, Arg::Required, Wired;
     BINLOG_LEGACY_EVENT_POS: "binlog_legacy_event_pos", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     BINLOG_OPTIMIZE_THREAD_SCHEDULING: "binlog_optimize_thread_scheduling", Global, Kind::Bool, "ON", Fixed, Arg::Required, Inert;
     BINLOG_ROW_EVENT_MAX_SIZE: "binlog_row_event_max_size", Global, uint(256, 4294967040, 256), "8192", Fixed, Arg::Required, Wired;
@@ -362,7 +362,7 @@ variables! {
     LOWER_CASE_TABLE_NAMES: "lower_case_table_names", Global, uint(0, 2, 1), "0", Fixed, Arg::Optional, Fact;
     MASTER_VERIFY_CHECKSUM: "master_verify_checksum", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     MAX_ALLOWED_PACKET: "max_allowed_packet", Both, uint(1024, 1073741824, 1024), "16777216", Dynamic, Arg::Required, Wired;
-    MAX_BINLOG_CACHE_SIZE: "max_binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "18446744073709547520", Dynamic, Arg::Required, Inert;
+    MAX_BINLOG_CACHE_SIZE: "max_binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "18446744073709547520", Dynamic, Arg::Required, Wired;
     MAX_BINLOG_SIZE: "max_binlog_size", Global, uint(4096, 1073741824, 4096), "1073741824", Fixed, Arg::Required, Wired;
     MAX_BINLOG_STMT_CACHE_SIZE: "max_binlog_stmt_cache_size", Global, uint(4096, 18446744073709551615, 4096), "18446744073709547520", Dynamic, Arg::Required, Inert;
     MAX_BINLOG_TOTAL_SIZE: "max_binlog_total_size", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Wired;
@@ -562,7 +562,7 @@ variables! {
     STORAGE_ENGINE: "storage_engine", Both, Kind::Text, "InnoDB", Dynamic, Arg::No, Inert;
     STORED_PROGRAM_CACHE: "stored_program_cache", Global, uint(0, 524288, 1), "256", Dynamic, Arg::Required, Inert;
     STRICT_PASSWORD_VALIDATION: "strict_password_validation", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
-    SYNC_BINLOG: "sync_binlog", Global, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Inert;
+    SYNC_BINLOG: "sync_binlog", Global, uint(0, 4294967295, 1), "0", Dynamic, Arg::Required, Wired;
     SYNC_FRM: "sync_frm", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     SYNC_MASTER_INFO: "sync_master_info", Global, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;
     SYNC_RELAY_LOG: "sync_relay_log", Global, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;

@@ -42,6 +42,8 @@ pub struct Branch {
     pub record: Lsn,
     /// Its XA PREPARE is in the binary log.
     pub logged: bool,
+    /// The binary log's files decide about it, not its user.
+    pub pending: bool,
 }
 
 /// Name of a prepared XA transaction.
@@ -88,6 +90,8 @@ pub struct Recovered {
     pub binlog_starts: Lsn,
     /// At or below every record that commits with a GTID of the last segment refer to; none when there was none.
     pub binlog_needs: Lsn,
+    /// Whether the newest commit with a GTID has its events in a file of the binary log; unknown when the scan has met none.
+    pub last_in_file: Option<bool>,
     pub extension: Vec<u8>,
     pub records: u64,
     /// Of these, behind the Checkpoint record that the control block names.
@@ -159,10 +163,10 @@ impl Analysis {
 
     fn prepare(&mut self, lsn: Lsn, prepare: &Prepare<'_>) {
         if let Some(gtid) = prepare.gtid {
-            self.gtids.push((lsn, gtid));
-            self.note_needs(prepare.first);
+            self.note_gtid(lsn, gtid, prepare.flags, prepare.first);
         }
-        let branch = Branch { xid: prepare.xid.into(), record: lsn, logged: prepare.gtid.is_some() };
+        let pending = prepare.flags & commit_flags::IN_FILE != 0 && prepare.gtid.is_none();
+        let branch = Branch { xid: prepare.xid.into(), record: lsn, logged: prepare.gtid.is_some(), pending };
         let open = self.extend(prepare.trx, lsn);
         open.prepared = Some(branch);
         if !prepare.first.is_none() {
@@ -172,8 +176,7 @@ impl Analysis {
 
     fn commit(&mut self, lsn: Lsn, commit: &Commit) {
         if let Some(gtid) = commit.gtid {
-            self.gtids.push((lsn, gtid));
-            self.note_needs(commit.first);
+            self.note_gtid(lsn, gtid, commit.flags, commit.first);
         }
         if commit.trx.0 == 0 {
             if commit.flags & commit_flags::XA != 0 {
@@ -184,6 +187,16 @@ impl Analysis {
         self.end(commit.trx);
         let (id, first, last) = (commit.trx, commit.first, commit.last);
         self.out.committed.push(Committed { id, commit: lsn, first, last });
+    }
+
+    /// Events in a file need nothing of the log.
+    fn note_gtid(&mut self, lsn: Lsn, gtid: Gtid, flags: u8, first: Lsn) {
+        self.gtids.push((lsn, gtid));
+        let in_file = flags & commit_flags::IN_FILE != 0;
+        self.out.last_in_file = Some(in_file);
+        if !in_file {
+            self.note_needs(first);
+        }
     }
 
     /// A5. `last` is the record that the decision follows in the transaction's chain.

@@ -8,7 +8,7 @@
 //! It has a slot from its beginning, an id from its first write. Its records are chained backwards in the log (`last`).
 //! `commit_with` appends the commit record; in the same step, before anybody can see the record as complete, the commit LSN is
 //! in the table and the transaction in the purge queue. Then locks are released; durability is waited for by the caller.
-//! A transaction that is dropped without an end is rolled back, a prepared one (XA) is left as a crash would leave it.
+//! A transaction that is dropped without an end is rolled back, a prepared one (XA, or pending) is left as a crash would leave it.
 
 mod events;
 mod pace;
@@ -140,6 +140,8 @@ pub(crate) struct State {
     pub(crate) pace: Pace,
     pub(crate) events: Events,
     prepared: Option<Prepared>,
+    /// The binary log's files decide what becomes of it.
+    pending: bool,
     ended: bool,
     released: bool,
 }
@@ -194,6 +196,7 @@ impl State {
             pace: Pace::default(),
             events: Events::default(),
             prepared: None,
+            pending: false,
             ended: false,
             released: false,
         }
@@ -469,7 +472,7 @@ impl Drop for Trx {
     fn drop(&mut self) {
         if self.state.ended {
             self.release_slot();
-        } else if self.state.prepared.is_none() {
+        } else if self.state.prepared.is_none() && !self.state.pending {
             // A transaction that cannot be undone keeps its slot and its locks: the log has stopped, recovery undoes it.
             let _ = self.undo_everything(None);
         }

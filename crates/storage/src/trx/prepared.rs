@@ -4,9 +4,12 @@
 //! [`Trx::prepare_with`] appends the Prepare record. Then either a commit as any other, or the decision to roll back
 //! ([`Trx::decide_rollback_with`]) and the rollback itself.
 //!
+//! With the binary log in files of its own, every transaction that has events is prepared so: [`Trx::prepare_pending_with`]. Its record
+//! says that a file decides, and names a branch only when the transaction is to be XA PREPAREd.
+//!
 //! # Crash
 //! Before the Prepare record is durable: a loser. After it: adopted with its row locks, by recovery. After the decision to roll back: a
-//! loser again, its rollback goes on where it was.
+//! loser again, its rollback goes on where it was. A pending one is handed to who knows the files, before any other work.
 
 use base::{Lsn, TableId};
 use log::{Appended, LogFailed};
@@ -56,10 +59,31 @@ impl Trx {
         })?;
         self.state.appended(record);
         self.state.prepared = Some(Prepared { logged });
+        self.state.pending = false;
         self.state.events = Default::default();
         self.state.view = None;
         self.state.slot.clear_snapshot();
         Ok(record)
+    }
+
+    /// Appends the Prepare record that `build` writes, with the flag IN_FILE: dropped from now on it stays undecided. A commit, XA
+    /// PREPARE or [`Trx::withdraw`] follows.
+    pub fn prepare_pending_with(
+        &mut self,
+        build: impl FnMut(Lsn, &mut Vec<u8>),
+    ) -> Result<Appended, LogFailed> {
+        assert!(self.has_written() && !self.state.pending, "what is pending has changed something, once");
+        let slot = Arc::clone(&self.state.slot);
+        let record = self.kernel.store.log.append_then(build, |record| slot.set_prepared(record.start))?;
+        self.state.appended(record);
+        self.state.pending = true;
+        Ok(record)
+    }
+
+    /// A pending transaction is not in any file and never will be: it is an ordinary running one again.
+    pub fn withdraw(&mut self) {
+        self.state.slot.clear_prepared();
+        self.state.pending = false;
     }
 
     /// Appends the record that `build` writes, which says that this prepared transaction is rolled back; `rollback` has to follow.
@@ -73,7 +97,7 @@ impl Trx {
             slot.clear_prepared();
             then(record);
         })?;
-        self.state.prepared = None;
+        (self.state.prepared, self.state.pending) = (None, false);
         Ok(record)
     }
 
@@ -103,7 +127,11 @@ impl Kernel {
     pub(crate) fn adopt_prepared(self: &Arc<Self>, found: &Loser, branch: &Branch) -> Trx {
         let mut trx = self.adopt(found.id, found.first, found.last);
         trx.state.slot.set_prepared(branch.record);
-        trx.state.prepared = Some(Prepared { logged: branch.logged });
+        if branch.pending {
+            trx.state.pending = true;
+        } else {
+            trx.state.prepared = Some(Prepared { logged: branch.logged });
+        }
         trx
     }
 }

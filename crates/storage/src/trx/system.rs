@@ -8,7 +8,7 @@
 //! Y3. The watermark of the table follows `limit`, so "old" means visible to everybody.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use base::{Lsn, TrxId};
@@ -40,6 +40,8 @@ pub struct TrxSystem {
     limit: AtomicU64,
     /// Commits at or above it are not to be seen by plain readers; see [`TrxSystem::ceiling`].
     ceiling: Arc<AtomicU64>,
+    /// A commit is durable before its record is in the log: its group stands in a file of the binary log.
+    decided_in_file: AtomicBool,
     advancing: Mutex<()>,
     queue: Sender<CommittedTrx>,
 }
@@ -55,6 +57,7 @@ impl TrxSystem {
             announced: AtomicU64::new(0),
             limit: AtomicU64::new(0),
             ceiling: Arc::new(AtomicU64::new(u64::MAX)),
+            decided_in_file: AtomicBool::new(false),
             advancing: Mutex::new(()),
             queue,
         };
@@ -74,9 +77,15 @@ impl TrxSystem {
         if newest {
             return self.log.ready_lsn();
         }
-        let durable = self.log.flush_policy() == FlushPolicy::Sync;
+        let durable =
+            self.log.flush_policy() == FlushPolicy::Sync && !self.decided_in_file.load(Ordering::Relaxed);
         let end = if durable { self.log.durable_lsn() } else { self.log.ready_lsn() };
         end.min(Lsn(self.ceiling.load(Ordering::SeqCst)))
+    }
+
+    /// From now on commits with events are decided by files of the binary log: their records need not be durable to be seen.
+    pub fn decide_in_file(&self) {
+        self.decided_in_file.store(true, Ordering::Relaxed);
     }
 
     /// Keeps plain readers from what is committed at or above an LSN, although it is durable: semi-synchronous commits that no

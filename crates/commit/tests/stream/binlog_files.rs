@@ -1,0 +1,109 @@
+//! Commits with a binary log in files of its own: syncs, failures of the disk, the way to the one log and back.
+
+use binlog::Start;
+use env::{Fault, Operation, Rule, SimDisk};
+use log::FlushPolicy;
+
+use crate::crash::in_files;
+use crate::replica::Replica;
+use crate::world::{NewRow, Outcome, Setup, World};
+
+fn new_world(setup: Setup) -> (World, SimDisk, Vec<storage::table::TableSpec>) {
+    World::new(setup)
+}
+
+fn commit_one(world: &World, id: i32) -> Outcome<commit::Done> {
+    let mut trx = world.begin();
+    world.insert(&mut trx, 0, &NewRow::small(id))?;
+    world.commit(trx)
+}
+
+#[test]
+fn a_commit_costs_two_syncs_and_with_sync_binlog_0_one() {
+    for (sync_every, expected) in [(1, 2), (0, 1), (10, 1)] {
+        let mut setup = in_files(1, FlushPolicy::Sync);
+        setup.files.as_mut().unwrap().sync_every = sync_every;
+        setup.files.as_mut().unwrap().size_max = 1 << 30;
+        let (world, sim, _) = new_world(setup);
+        commit_one(&world, 0).unwrap();
+        let before = sim.syncs();
+        for id in 1..=5 {
+            commit_one(&world, id).unwrap();
+        }
+        assert_eq!(sim.syncs() - before, 5 * expected, "sync_binlog={sync_every}");
+    }
+}
+
+#[test]
+fn a_session_sees_its_commit_although_the_record_is_not_synced() {
+    let (world, _, _) = new_world(in_files(1, FlushPolicy::Sync));
+    commit_one(&world, 1).unwrap();
+    assert_eq!(world.state()["t0"].len(), 1);
+}
+
+#[test]
+fn a_failed_sync_of_the_file_is_final_and_the_next_start_decides() {
+    let setup = in_files(1, FlushPolicy::Sync);
+    let (world, sim, mut specs) = new_world(setup);
+    commit_one(&world, 1).unwrap();
+    let rule =
+        |operation, fault| Rule { operation, path_prefix: "binlog.0".to_owned(), skip: 0, times: 1, fault };
+    sim.add_rule(rule(Operation::Sync, Fault::Io));
+    let failed = commit_one(&world, 2).unwrap_err().to_string();
+    assert!(failed.contains("No commit is taken until the server is started again"), "{failed}");
+    let calls = sim.calls();
+    let again = commit_one(&world, 3).unwrap_err().to_string();
+    assert!(again.contains("No commit is taken"), "{again}");
+    assert!(world.next_file().is_err());
+    assert_eq!(sim.calls(), calls, "nothing was tried again");
+    drop(world);
+    sim.crash();
+    let world = World::open(&sim, setup, &mut specs).unwrap();
+    assert!(world.notes.iter().any(|note| note.contains("prepared transaction")), "{:?}", world.notes);
+    let mut replica = Replica::default();
+    replica.follow(&mut *world.reader(Start::Oldest).unwrap());
+    assert_eq!(world.state()["t0"], replica.state["t0"]);
+    commit_one(&world, 4).unwrap();
+}
+
+#[test]
+fn a_full_disk_fails_the_commit_alone() {
+    let (world, sim, _) = new_world(in_files(1, FlushPolicy::Sync));
+    commit_one(&world, 1).unwrap();
+    sim.add_rule(Rule {
+        operation: Operation::Write,
+        path_prefix: "binlog.0".to_owned(),
+        skip: 0,
+        times: 1,
+        fault: Fault::Full,
+    });
+    assert!(commit_one(&world, 2).is_err());
+    commit_one(&world, 3).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut *world.reader(Start::Oldest).unwrap());
+    let ids: Vec<i32> = replica.state["t0"].keys().copied().collect();
+    assert_eq!(ids, [1, 3]);
+    assert_eq!(world.state()["t0"], replica.state["t0"]);
+    assert_eq!(replica.last.map(|gtid| gtid.seq_no), Some(2), "the number was given again");
+}
+
+#[test]
+fn half_a_line_in_the_index_is_no_file() {
+    let setup = in_files(1, FlushPolicy::Sync);
+    let (world, sim, mut specs) = new_world(setup);
+    commit_one(&world, 1).unwrap();
+    world.next_file().unwrap();
+    commit_one(&world, 2).unwrap();
+    world.shutdown();
+    drop(world);
+    let disk = sim.disk();
+    let index = disk.open("binlog.index", env::OpenMode::Existing, env::Caching::Buffered).unwrap();
+    index.write_at(b"./binlog.00", index.len().unwrap()).unwrap();
+    let world = World::open(&sim, setup, &mut specs).unwrap();
+    let numbers: Vec<u64> = world.files.as_ref().unwrap().files().iter().map(|f| f.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    commit_one(&world, 3).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut *world.reader(Start::Oldest).unwrap());
+    assert_eq!((replica.groups, replica.rotations), (3, 2));
+}
