@@ -72,7 +72,7 @@ fn files_have_mariadbs_names_and_format_and_statements_know_them() {
         ]
     );
     let files = [server.data().join("mb.000001"), server.data().join("mb.000002")];
-    let text = printed(&blackbox::tool("morse-binlog"), &files);
+    let text = printed(&blackbox::server::tool("morse-binlog"), &files);
     assert!(text.contains("### UPDATE `d`.`t`") && text.contains("CREATE TABLE d.t"), "{text}");
     // A program that is not there reads nothing.
     if let Ok(path) = which("mariadb-binlog") {

@@ -74,7 +74,11 @@ fn position(c: &mut Client) -> String {
 fn groups(c: &mut Client) {
     c.run("BEGIN");
     for n in 0..30 {
-        c.run(&format!("INSERT INTO r.t SELECT id + {} , REPEAT('{}', 400) FROM r.seed", 1000 * (n + 1), n % 10));
+        c.run(&format!(
+            "INSERT INTO r.t SELECT id + {} , REPEAT('{}', 400) FROM r.seed",
+            1000 * (n + 1),
+            n % 10
+        ));
         c.run(&format!("UPDATE r.u SET v = CONCAT(v, {n}) WHERE id % 3 = {}", n % 3));
         if n % 7 == 0 {
             c.run("SAVEPOINT s");
