@@ -64,7 +64,7 @@ class Connection:
         return None
 
     def query(self, sql):
-        """Rows as lists of bytes or None; an empty list for statements without a result."""
+        """Rows as lists of bytes or None; an empty list for statements without a result. A result's end tells `warnings`."""
         self._send(b"\x03" + (sql.encode() if isinstance(sql, str) else sql))
         packet = self._ok()
         if packet[0] == 0:
@@ -77,6 +77,7 @@ class Connection:
             if packet[0] == 0xFF:
                 raise ServerError(packet)
             if packet[0] == 0xFE and len(packet) < 9:
+                self.warnings = int.from_bytes(packet[1:3], "little")
                 return rows
             rows.append(_row(packet))
 

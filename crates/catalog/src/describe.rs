@@ -103,6 +103,12 @@ impl ColumnDef {
             DefaultValue::CurrentTimestamp => Some(self.now_text()),
             DefaultValue::Expression(text) => Some(text.clone()),
             DefaultValue::Literal(literal) => Some(match (&literal.0, &self.ty) {
+                (Value::Double(v), _) if self.decimals.is_some() => {
+                    format!("{v:.*}", usize::from(self.decimals.unwrap_or(0)))
+                }
+                (Value::Float(v), _) if self.decimals.is_some() => {
+                    format!("{v:.*}", usize::from(self.decimals.unwrap_or(0)))
+                }
                 (Value::Bit { value, .. }, _) => format!("b'{value:b}'"),
                 (
                     value,

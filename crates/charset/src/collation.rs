@@ -7,6 +7,7 @@ use crate::Charset;
 use crate::charset::decode_utf8;
 use crate::tables::{self, CaseMap, Table};
 use crate::weigh::{self, Bytes, General, Raw, Uca};
+use crate::{multi, registry};
 
 /// Whether trailing spaces matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +28,8 @@ pub(crate) enum Weights {
     General,
     /// Unicode Collation Algorithm: primary weights, then accents, then case if the collation looks at them.
     Uca { version: UcaVersion, accents: bool, case: bool },
+    /// As many bytes as the character has, by the character set's table.
+    Chars,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +40,12 @@ pub(crate) enum UcaVersion {
     Uca520,
     /// `*_uca1400_*`.
     Uca1400,
+    /// `*_<language>_ci`, by the language's place.
+    Old(u8),
+    /// `*_uca1400_<language>_*`, by the language's place.
+    New(u8),
 }
-use UcaVersion::{Uca400, Uca520, Uca1400};
+use UcaVersion::{New, Old, Uca400, Uca520, Uca1400};
 
 impl UcaVersion {
     fn primary(self) -> &'static Table {
@@ -46,15 +53,25 @@ impl UcaVersion {
             Uca400 => &tables::UCA400,
             Uca520 => &tables::UCA520,
             Uca1400 => &tables::UCA1400[0],
+            Old(place) => tables::old_language(usize::from(place)),
+            New(place) => tables::new_language(usize::from(place), 0),
+        }
+    }
+
+    /// Accents (1) or case (2).
+    fn further(self, level: usize) -> &'static Table {
+        match self {
+            New(place) => tables::new_language(usize::from(place), level),
+            _ => &tables::UCA1400[level],
         }
     }
 }
 
-const fn primary(version: UcaVersion) -> Weights {
+pub(crate) const fn primary(version: UcaVersion) -> Weights {
     uca(version, false, false)
 }
 
-const fn uca(version: UcaVersion, accents: bool, case: bool) -> Weights {
+pub(crate) const fn uca(version: UcaVersion, accents: bool, case: bool) -> Weights {
     Weights::Uca { version, accents, case }
 }
 
@@ -66,13 +83,23 @@ pub(crate) struct Info {
     pub(crate) weights: Weights,
 }
 
+impl Info {
+    /// The weights of [`Weights::Chars`].
+    fn weighed(&self, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len());
+        multi::weigh(self.charset, text, &mut out);
+        out
+    }
+}
+
 /// A collation, by MariaDB's id. Two bytes; every value names a collation that exists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Collation(u16);
+pub struct Collation(pub(crate) u16);
 
 macro_rules! collations {
     ($($const_name:ident = $id:literal $name:literal $charset:ident $pad:ident $weights:expr;)*) => {
-        pub(crate) static INFO: &[Info] = &[$(Info {
+        /// Those that the code names.
+        pub(crate) static NAMED: &[Info] = &[$(Info {
             id: $id, name: $name, charset: Charset::$charset, pad: SpacePad::$pad, weights: $weights,
         }),*];
         impl Collation {
@@ -130,20 +157,9 @@ collations! {
     UTF8MB4_UCA1400_NOPAD_AS_CS = 2311 "utf8mb4_uca1400_nopad_as_cs" Utf8mb4 NoPad uca(Uca1400, true, true);
 }
 
-/// Place in the registry by id; ids that do not exist never become a [`Collation`].
-static PLACE: [u8; 2312] = {
-    let mut table = [0; 2312];
-    let mut i = 0;
-    while i < INFO.len() {
-        table[INFO[i].id as usize] = i as u8;
-        i += 1;
-    }
-    table
-};
-
 impl Collation {
     pub fn by_id(id: u16) -> Option<Self> {
-        INFO.iter().any(|i| i.id == id).then_some(Self(id))
+        registry::place(id).map(|_| Self(id))
     }
 
     /// Finds a collation by its full name, any letter case. `utf8_...` means `utf8mb3_...`.
@@ -153,37 +169,30 @@ impl Collation {
             Some(rest) => format!("utf8mb3_{rest}"),
             None => lower,
         };
-        INFO.iter().find(|i| i.name == full).map(|i| Self(i.id))
+        registry::all().iter().find(|i| i.name == full).map(|i| Self(i.id))
     }
 
     /// The collation a character set has when none is named (11.8: uca1400_ai_ci for the Unicode ones).
-    pub const fn default_of(charset: Charset) -> Self {
-        match charset {
-            Charset::Binary => Self::BINARY,
-            Charset::Ascii => Self::ASCII_GENERAL_CI,
-            Charset::Latin1 => Self::LATIN1_SWEDISH_CI,
-            Charset::Utf8mb3 => Self::UTF8MB3_UCA1400_AI_CI,
-            Charset::Utf8mb4 => Self::UTF8MB4_UCA1400_AI_CI,
-        }
+    pub fn default_of(charset: Charset) -> Self {
+        Self(charset.default_id())
     }
 
     /// The `_bin` collation of a character set.
-    pub const fn bin_of(charset: Charset) -> Self {
-        match charset {
-            Charset::Binary => Self::BINARY,
-            Charset::Ascii => Self::ASCII_BIN,
-            Charset::Latin1 => Self::LATIN1_BIN,
-            Charset::Utf8mb3 => Self::UTF8MB3_BIN,
-            Charset::Utf8mb4 => Self::UTF8MB4_BIN,
-        }
+    pub fn bin_of(charset: Charset) -> Self {
+        Self(charset.bin_id())
     }
 
     pub fn all() -> impl Iterator<Item = Self> {
-        INFO.iter().map(|i| Self(i.id))
+        registry::all().iter().map(|i| Self(i.id))
     }
 
     pub(crate) fn info(self) -> &'static Info {
-        &INFO[usize::from(PLACE[usize::from(self.0)])]
+        registry::of(self.0)
+    }
+
+    /// `uca1400_...` of one of the collations that every Unicode character set has.
+    pub fn contextual_name(self) -> Option<&'static str> {
+        self.name().split_once('_').map(|(_, short)| short).filter(|short| short.starts_with("uca1400_"))
     }
 
     pub const fn id(self) -> u16 {
@@ -211,7 +220,14 @@ impl Collation {
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         let info = self.info();
         let pad = info.pad == SpacePad::Pad;
+        if info.charset.is_wide() {
+            return self.in_utf8().compare(&self.utf8(a), &self.utf8(b));
+        }
         match info.weights {
+            Weights::Chars => {
+                let (a, b) = (info.weighed(a), info.weighed(b));
+                weigh::compare(Raw(a.iter()), Raw(b.iter()), pad.then_some(0x20))
+            }
             Weights::Code if !pad => a.cmp(b),
             Weights::Code => {
                 let common = a.len().min(b.len());
@@ -260,8 +276,12 @@ impl Collation {
             return true;
         }
         let info = self.info();
+        if info.charset.is_wide() {
+            return self.in_utf8().compare_exactly(&self.utf8(a), &self.utf8(b));
+        }
         match info.weights {
             Weights::Code => false,
+            Weights::Chars => info.weighed(a) == info.weighed(b),
             Weights::Bytes(table) => weigh::compare(bytes(a, table), bytes(b, table), None).is_eq(),
             Weights::General => weigh::compare(general(a), general(b), None).is_eq(),
             Weights::Uca { accents, case, version } => levels(version, accents, case).all(|table| {
@@ -276,8 +296,12 @@ impl Collation {
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         let info = self.info();
         let pad = info.pad == SpacePad::Pad;
+        if info.charset.is_wide() {
+            return self.in_utf8().sort_key(&self.utf8(text), out);
+        }
         out.reserve(text.len() * 2 + 4);
         match info.weights {
+            Weights::Chars => weigh::key(Raw(info.weighed(text).iter()), pad.then_some(0x20), out),
             Weights::Code => weigh::key(Raw(text.iter()), pad.then_some(0x20), out),
             Weights::Bytes(table) => {
                 weigh::key(bytes(text, table), pad.then(|| u32::from(table[0x20])), out);
@@ -314,7 +338,19 @@ impl Collation {
     /// True if [`Collation::text_of_key`] gives the text back.
     pub fn key_keeps_text(self) -> bool {
         let info = self.info();
-        info.weights == Weights::Code && info.pad == SpacePad::NoPad
+        info.weights == Weights::Code && info.pad == SpacePad::NoPad && !info.charset.is_wide()
+    }
+
+    /// The collation of utf8mb4 with the same weights.
+    fn in_utf8(self) -> Self {
+        registry::in_utf8(self.0)
+    }
+
+    fn utf8(self, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len() * 2);
+        // Broken characters are alike, whatever their bytes.
+        let _lossy = self.charset().convert(text, Charset::Utf8mb4, &mut out);
+        out
     }
 
     /// Feeds a hash that is equal for equal strings.
@@ -346,15 +382,27 @@ impl Collation {
                 let table = tables::latin1(if upper { 6 } else { 7 });
                 out.extend(text.iter().map(|b| table[usize::from(*b)]));
             }
-            Charset::Utf8mb3 | Charset::Utf8mb4 => {
-                let newest = matches!(info.weights, Weights::Uca { version: Uca1400, .. });
+            charset if charset.is_wide() => {
+                let mut changed = Vec::with_capacity(text.len() * 2);
+                self.in_utf8().change_case(&self.utf8(text), &mut changed, upper);
+                let _lossy = Charset::Utf8mb4.convert(&changed, charset, out);
+            }
+            charset if !charset.is_utf8() && charset.max_len() > 1 => {
+                multi::change_case(charset, text, out, upper);
+            }
+            charset if !charset.is_utf8() => {
+                let table = tables::eight_bit(charset);
+                out.extend(text.iter().map(|b| table.change_case(*b, upper)));
+            }
+            _ => {
+                let newest = matches!(info.weights, Weights::Uca { version: Uca1400 | New(_), .. });
                 let map: &CaseMap = match (newest, upper) {
                     (true, true) => &tables::UCA1400_UPPER,
                     (true, false) => &tables::UCA1400_LOWER,
                     (false, true) => &tables::GENERAL_UPPER,
                     (false, false) => &tables::GENERAL_LOWER,
                 };
-                utf8_case(text, out, upper, map);
+                utf8_case(text, out, upper, map, registry::is_turkish(info.weights));
             }
         }
     }
@@ -364,9 +412,14 @@ fn ascii_case(byte: u8, upper: bool) -> u8 {
     if upper { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
 }
 
-fn utf8_case(text: &[u8], out: &mut Vec<u8>, upper: bool, map: &CaseMap) {
+fn utf8_case(text: &[u8], out: &mut Vec<u8>, upper: bool, map: &CaseMap, turkish: bool) {
     let mut at = 0;
     while at < text.len() {
+        if turkish && text[at] == if upper { b'i' } else { b'I' } {
+            Charset::Utf8mb4.encode(if upper { 0x130 } else { 0x131 }, out);
+            at += 1;
+            continue;
+        }
         if text[at] < 0x80 {
             out.push(ascii_case(text[at], upper));
             at += 1;
@@ -406,8 +459,8 @@ fn level_space(table: &Table, pad: bool) -> Option<u32> {
 
 /// The tables of the levels a collation compares, in order.
 fn levels(version: UcaVersion, accents: bool, case: bool) -> impl Iterator<Item = &'static Table> {
-    let second = accents.then(|| &*tables::UCA1400[1]);
-    let third = case.then(|| &*tables::UCA1400[2]);
+    let second = accents.then(|| version.further(1));
+    let third = case.then(|| version.further(2));
     std::iter::once(version.primary()).chain(second).chain(third)
 }
 

@@ -3,6 +3,8 @@
 //! A [`Charset`] says how bytes make characters; a [`Collation`] how characters compare. Weights are frozen per
 //! collation id: an index on disk is ordered by them.
 //!
+//! Character sets of Unicode's wide forms are compared in UTF-8.
+//!
 //! # Sort keys
 //! [`Collation::sort_key`] gives bytes whose memcmp order is the collation's order, and no key is a proper prefix of another,
 //! so keys of several columns can be written one after the other.
@@ -17,8 +19,12 @@
 
 mod charset;
 mod collation;
+mod listing;
+mod multi;
+mod registry;
 mod tables;
 mod weigh;
+mod wide;
 
 pub use charset::{Charset, Unconvertible};
 pub use collation::{Collation, SpacePad};

@@ -2,11 +2,19 @@
 
 use types::temporal::{MICROS_PER_SECOND, datetime_of, timestamp_of};
 use types::{
-    Class, Context, Date, DateTime, Decimal, IntervalUnit, Rounding, Time, Timestamp, Value, Warning,
-    interval_of,
+    Class, Context, Date, DateTime, Decimal, IntervalUnit, Rounding, Time, Timestamp, TypeName, Value,
+    Warning, interval_of,
 };
 
 use crate::arguments::{Answer, Args, NULL, ascii, count, some};
+
+/// 1292 for what has no type of its own.
+fn warn_truncated(what: &str, value: &Value, ctx: &mut Context) {
+    let mut text = Vec::new();
+    value.write_text(ctx, &mut text);
+    let text = format!("Truncated incorrect {what} value: '{}'", String::from_utf8_lossy(&text));
+    ctx.warn(Warning::Numbered { errno: 1292, text });
+}
 
 /// The unit an argument names: its number, or its name as text.
 pub(crate) fn unit_of(v: &Value) -> Option<IntervalUnit> {
@@ -56,8 +64,19 @@ time_parts! {
 
 /// A date that exists, for functions that count days.
 fn real_date(v: &Value, ctx: &mut Context) -> Option<Date> {
-    let d = v.to_datetime(ctx)?.date;
-    (d.month > 0 && d.day > 0).then_some(d)
+    let found = v.to_datetime(ctx)?;
+    let d = found.date;
+    if d.month == 0 || d.day == 0 {
+        let mut text = Vec::new();
+        match v {
+            Value::Str(_) | Value::Int(_) | Value::UInt(_) => drop(v.write_text(ctx, &mut text)),
+            _ => found.write(&mut text),
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        ctx.warn(Warning::IncorrectValue { as_type: TypeName::DateTime, text });
+        return None;
+    }
+    Some(d)
 }
 
 macro_rules! real_parts {
@@ -185,6 +204,9 @@ pub(crate) fn make_time(args: Args<'_>, ctx: &mut Context) -> Answer {
     let seconds = some!(args[2].to_decimal(ctx));
     let micros = some!(seconds.mul(&Decimal::from_u64(1_000_000)));
     let micros = micros.round(0, Rounding::Truncate).to_i64().unwrap_or(-1);
+    if (0..60).contains(&minute) && micros >= 60 * MICROS_PER_SECOND {
+        warn_truncated("seconds", &args[2], ctx);
+    }
     if !(0..60).contains(&minute) || !(0..60 * MICROS_PER_SECOND).contains(&micros) {
         return NULL;
     }
@@ -193,6 +215,11 @@ pub(crate) fn make_time(args: Args<'_>, ctx: &mut Context) -> Answer {
     let second = (micros / MICROS_PER_SECOND) as u32;
     let made = Time::new(hour < 0, whole, minute as u32, second, (micros % MICROS_PER_SECOND) as u32);
     let limit = if hour < 0 { -Time::MAX_MICROS } else { Time::MAX_MICROS };
+    if made.is_none() {
+        let hours = args[0].to_str(ctx).map_or_else(String::new, |s| s.to_utf8_lossy());
+        let text = format!("Truncated incorrect time value: '{hours}:{minute:02}:{second:02}'");
+        ctx.warn(Warning::Numbered { errno: 1292, text });
+    }
     Ok(Value::Time(made.unwrap_or(Time { micros: limit, fsp }).cut(fsp, false)))
 }
 
@@ -202,10 +229,8 @@ pub(crate) fn from_days(args: Args<'_>, ctx: &mut Context) -> Answer {
 }
 
 pub(crate) fn to_seconds(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let d = some!(loose_datetime(&args[0], ctx));
-    if d.date.month == 0 || d.date.day == 0 {
-        return NULL;
-    }
+    some!(real_date(&args[0], ctx));
+    let d = some!(args[0].to_datetime(ctx));
     Ok(Value::Int(d.linear_micros() / MICROS_PER_SECOND))
 }
 
@@ -249,7 +274,11 @@ fn add_units(v: &Value, n: &Value, unit: IntervalUnit, negate: bool, ctx: &mut C
     }
     let from = some!(v.to_datetime(ctx));
     if from.date.month == 0 || from.date.day == 0 {
-        return overflow(ctx);
+        let mut text = Vec::new();
+        from.date.write(&mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        ctx.warn(Warning::IncorrectValue { as_type: TypeName::DateTime, text });
+        return NULL;
     }
     let Some(sum) = from.plus(interval) else { return overflow(ctx) };
     let sum = sum.with_fsp(from.fsp.max(extra_fsp));
@@ -299,9 +328,45 @@ pub(crate) fn timestamp_add(args: Args<'_>, ctx: &mut Context) -> Answer {
     add_units(&args[2], &args[1], unit, false, ctx)
 }
 
+/// What ADDTIME adds: a time of any number of hours, no date.
+fn shift_of(v: &Value, ctx: &mut Context) -> Option<Time> {
+    let hours_and_rest = match v {
+        Value::Int(_) | Value::UInt(_) => {
+            let n = v.to_integer(ctx)?;
+            let n = match n {
+                types::number::Integer::Signed(n) => i128::from(n),
+                types::number::Integer::Unsigned(n) => i128::from(n),
+            };
+            Some((n < 0, n.unsigned_abs() / 10_000, n.unsigned_abs() / 100 % 100, n.unsigned_abs() % 100))
+        }
+        Value::Str(s) => {
+            let text = s.to_utf8_lossy();
+            let (negative, rest) = text.strip_prefix('-').map_or((false, text.as_str()), |r| (true, r));
+            let parts: Option<Vec<u128>> = rest.split(':').map(|p| p.parse().ok()).collect();
+            parts.and_then(|p| <[u128; 3]>::try_from(p).ok()).map(|[h, m, s]| (negative, h, m, s))
+        }
+        _ => None,
+    };
+    let dated = is_dated(v) && matches!(v, Value::Str(_));
+    match hours_and_rest {
+        // Beyond this a number or text is no interval.
+        Some((_, hours, minutes, seconds)) if hours > 87_649_415 || minutes > 59 || seconds > 59 => {}
+        Some((negative, hours, minutes, seconds)) => {
+            let micros = (hours * 3600 + minutes * 60 + seconds) as i64 * MICROS_PER_SECOND;
+            return Some(Time { micros: if negative { -micros } else { micros }, fsp: 0 });
+        }
+        None if !dated => return v.to_time(ctx),
+        None => {}
+    }
+    let shown = v.to_str(ctx)?.to_utf8_lossy();
+    let text = format!("Incorrect INTERVAL DAY TO SECOND value: '{shown}'");
+    ctx.warn(Warning::Numbered { errno: 1292, text });
+    None
+}
+
 /// ADDTIME, SUBTIME.
 fn shift_time(args: Args<'_>, ctx: &mut Context, sign: i64) -> Answer {
-    let by = some!(args[1].to_time(ctx));
+    let by = some!(shift_of(&args[1], ctx));
     let micros = by.micros * sign;
     let is_datetime = is_dated(&args[0])
         && !matches!(&args[0], Value::Str(s)
@@ -313,7 +378,14 @@ fn shift_time(args: Args<'_>, ctx: &mut Context, sign: i64) -> Answer {
         return Ok(as_given(&args[0], Value::DateTime(sum), ctx));
     }
     let t = some!(args[0].to_time(ctx));
-    let sum = (t.micros + micros).clamp(-Time::MAX_MICROS, Time::MAX_MICROS);
+    let sum = t.micros + micros;
+    if sum.abs() > Time::MAX_MICROS {
+        let mut text = Vec::new();
+        Time { micros: sum, fsp: t.fsp.max(by.fsp) }.write(&mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        ctx.warn(Warning::TruncatedWrongValue { as_type: TypeName::Time, text });
+    }
+    let sum = sum.clamp(-Time::MAX_MICROS, Time::MAX_MICROS);
     Ok(as_given(&args[0], Value::Time(Time { micros: sum, fsp: t.fsp.max(by.fsp) }), ctx))
 }
 
@@ -323,6 +395,12 @@ fn is_dated(v: &Value) -> bool {
         Value::Str(s) => s.len() >= 8 && s.bytes().iter().skip(1).any(|b| matches!(b, b'-' | b'/')),
         other => matches!(other.class(), Class::Date | Class::DateTime),
     }
+}
+
+/// A date or datetime, or a text that is one and not only looks so.
+fn is_datetime(v: &Value) -> bool {
+    let parses = |s: &types::Str| types::temporal::parse_datetime(s.bytes()).is_some();
+    is_dated(v) && v.as_str().is_none_or(parses)
 }
 
 /// A text argument gives a text, with six digits of a fraction that is not zero.
@@ -346,7 +424,17 @@ pub(crate) fn sub_time(args: Args<'_>, ctx: &mut Context) -> Answer {
 
 /// TIMEDIFF(a, b): both times or both datetimes.
 pub(crate) fn time_diff(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let (micros, fsp) = match (is_dated(&args[0]), is_dated(&args[1])) {
+    for arg in args {
+        if let Value::Str(s) = arg
+            && !is_datetime(arg)
+            && types::temporal::parse_time(s.bytes()).is_none()
+        {
+            let text = s.to_utf8_lossy();
+            ctx.warn(Warning::IncorrectValue { as_type: TypeName::Time, text });
+            return NULL;
+        }
+    }
+    let (micros, fsp) = match (is_datetime(&args[0]), is_datetime(&args[1])) {
         (true, true) => {
             let (a, b) = (some!(args[0].to_datetime(ctx)), some!(args[1].to_datetime(ctx)));
             (a.linear_micros() - b.linear_micros(), a.fsp.max(b.fsp))
@@ -357,6 +445,14 @@ pub(crate) fn time_diff(args: Args<'_>, ctx: &mut Context) -> Answer {
         }
         _ => return NULL,
     };
+    if micros.abs() > Time::MAX_MICROS {
+        // What is told has at most as many seconds as an int.
+        let most = i64::from(i32::MAX) * MICROS_PER_SECOND;
+        let mut text = Vec::new();
+        Time { micros: micros.clamp(-most, most), fsp }.write(&mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        ctx.warn(Warning::TruncatedWrongValue { as_type: TypeName::Time, text });
+    }
     Ok(Value::Time(Time { micros: micros.clamp(-Time::MAX_MICROS, Time::MAX_MICROS), fsp }))
 }
 
@@ -451,19 +547,18 @@ pub(crate) fn timestamp(args: Args<'_>, ctx: &mut Context) -> Answer {
 /// SEC_TO_TIME(seconds).
 pub(crate) fn sec_to_time(args: Args<'_>, ctx: &mut Context) -> Answer {
     let d = some!(args[0].to_decimal(ctx));
-    let micros = some!(d.mul(&Decimal::from_u64(1_000_000))).round(0, Rounding::Truncate);
-    let micros = micros.to_i64().unwrap_or_else(|limit| limit);
+    let edge = if d.is_negative() { i64::MIN } else { i64::MAX };
+    let micros = d
+        .mul(&Decimal::from_u64(1_000_000))
+        .map_or(edge, |micros| micros.round(0, Rounding::Truncate).to_i64().unwrap_or_else(|limit| limit));
     let fsp = match args[0].class() {
         Class::Int => 0,
         Class::Str | Class::Double => 6,
         _ => d.scale().min(6),
     };
     let limit = if fsp == 0 { Time::MAX_MICROS - 999_999 } else { Time::MAX_MICROS };
-    if micros.abs() > limit {
-        let mut text = Vec::new();
-        args[0].write_text(ctx, &mut text);
-        let text = String::from_utf8_lossy(&text).into_owned();
-        ctx.warn(Warning::TruncatedWrongValue { as_type: types::TypeName::Time, text });
+    if micros.unsigned_abs() > limit.unsigned_abs() {
+        warn_truncated("seconds", &args[0], ctx);
     }
     Ok(Value::Time(Time { micros: micros.clamp(-limit, limit), fsp }))
 }
@@ -477,25 +572,37 @@ pub(crate) fn time_to_sec(args: Args<'_>, ctx: &mut Context) -> Answer {
 }
 
 /// Months since year 0 of a period YYMM or YYYYMM.
-fn period_months(period: i64) -> i64 {
-    let (year, month) = (period / 100, period % 100);
-    let year = match year {
-        0..70 => year + 2000,
-        70..100 => year + 1900,
-        _ => year,
+/// Months since the year 0 of a period YYMM or YYYYMM; what is no such period counts as 0.
+fn period_months(period: u64) -> u64 {
+    if period == 0 || period > 999_912 {
+        return 0;
+    }
+    let year = match period / 100 {
+        year @ 0..70 => year + 2000,
+        year @ 70..100 => year + 1900,
+        year => year,
     };
-    year * 12 + month - 1
+    year * 12 + period % 100 - 1
 }
 
 pub(crate) fn period_add(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let (period, n) = (some!(count(&args[0], ctx)), some!(count(&args[1], ctx)));
-    let months = period_months(period).saturating_add(n);
-    Ok(Value::Int(months.div_euclid(12) * 100 + months.rem_euclid(12) + 1))
+    let (period, n) = (some!(args[0].to_integer(ctx)).bits(), some!(args[1].to_integer(ctx)).bits());
+    // Months are counted in 32 bits and wrap.
+    let months = u64::from((period_months(period) as u32).wrapping_add(n as u32));
+    if months == 0 {
+        return Ok(Value::Int(0));
+    }
+    let year = match months / 12 {
+        year @ 0..70 => year + 2000,
+        year @ 70..100 => year + 1900,
+        year => year,
+    };
+    Ok(Value::Int((year * 100 + months % 12 + 1) as i64))
 }
 
 pub(crate) fn period_diff(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let (a, b) = (some!(count(&args[0], ctx)), some!(count(&args[1], ctx)));
-    Ok(Value::Int(period_months(a) - period_months(b)))
+    let (a, b) = (some!(args[0].to_integer(ctx)).bits(), some!(args[1].to_integer(ctx)).bits());
+    Ok(Value::Int(period_months(a) as i64 - period_months(b) as i64))
 }
 
 /// `UNIX_TIMESTAMP([datetime])`.
@@ -528,8 +635,12 @@ pub(crate) fn from_unixtime(args: Args<'_>, ctx: &mut Context) -> Answer {
         _ => d.scale().min(6),
     };
     let micros = some!(d.mul(&Decimal::from_u64(1_000_000))).round(0, Rounding::Truncate);
-    let Ok(micros) = micros.to_i64() else { return NULL };
-    if micros <= 0 || micros / MICROS_PER_SECOND > i64::from(u32::MAX) {
+    let micros = micros.to_i64().unwrap_or_else(|limit| limit);
+    if micros / MICROS_PER_SECOND > i64::from(u32::MAX) {
+        warn_truncated("unixtime", &args[0], ctx);
+        return NULL;
+    }
+    if micros <= 0 {
         return NULL;
     }
     let moment = Timestamp {

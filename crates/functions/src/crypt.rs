@@ -64,7 +64,7 @@ pub(crate) fn uncompressed_length(args: Args<'_>, ctx: &mut Context) -> Answer {
         [a, b, c, d, _, ..] => Ok(Value::Int(i64::from(u32::from_le_bytes([*a, *b, *c, *d]) & 0x3fff_ffff))),
         _ => {
             ctx.warn(Warning::Numbered { errno: 1259, text: "ZLIB: Input data corrupted".into() });
-            Ok(Value::Int(0))
+            Ok(Value::Null)
         }
     }
 }

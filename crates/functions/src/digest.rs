@@ -30,7 +30,11 @@ pub(crate) fn sha2(args: Args<'_>, ctx: &mut Context) -> Answer {
         0 | 256 => Sha256::digest(s.bytes()).to_vec(),
         384 => Sha384::digest(s.bytes()).to_vec(),
         512 => Sha512::digest(s.bytes()).to_vec(),
-        _ => return NULL,
+        _ => {
+            let text = "Incorrect parameters in the call to native function 'sha2'".into();
+            ctx.warn(types::Warning::Numbered { errno: 1583, text });
+            return NULL;
+        }
     };
     ascii(&hex(&digest), ctx)
 }

@@ -1,7 +1,7 @@
 //! HEX, base 64, and addresses.
 
 use charset::Collation;
-use types::{Class, Context, Str, Value};
+use types::{Class, Context, Str, Value, Warning};
 
 use crate::arguments::{Answer, Args, NULL, ascii, some, text};
 
@@ -66,26 +66,35 @@ pub(crate) fn to_base64(args: Args<'_>, ctx: &mut Context) -> Answer {
 
 pub(crate) fn from_base64(args: Args<'_>, ctx: &mut Context) -> Answer {
     let s = some!(args[0].to_str(ctx));
-    let letters: Vec<u8> = s.bytes().iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-    if !letters.len().is_multiple_of(4) {
-        return NULL;
+    let bytes = s.bytes();
+    let mut out = Vec::with_capacity(bytes.len() / 4 * 3);
+    let (mut word, mut letters, mut padding, mut last) = (0u32, 0, 0, 0);
+    for (at, b) in bytes.iter().enumerate().filter(|(_, b)| !b.is_ascii_whitespace()) {
+        last = at + 1;
+        let value = BASE64.iter().position(|l| l == b);
+        match value {
+            Some(value) if padding == 0 => word = word << 6 | value as u32,
+            None if *b == b'=' && letters >= 2 => {
+                padding += 1;
+                word <<= 6;
+            }
+            _ => return bad_base64(at, ctx),
+        }
+        letters += 1;
+        if letters == 4 {
+            out.extend_from_slice(&word.to_be_bytes()[1..4 - padding]);
+            (word, letters) = (0, 0);
+        }
     }
-    let mut out = Vec::with_capacity(letters.len() / 4 * 3);
-    let groups = letters.len() / 4;
-    for (g, group) in letters.chunks_exact(4).enumerate() {
-        let padding = group.iter().rev().take_while(|b| **b == b'=').count();
-        if padding > 2 || (padding > 0 && g + 1 != groups) {
-            return NULL;
-        }
-        let mut word = 0u32;
-        for b in &group[..4 - padding] {
-            let value = some!(BASE64.iter().position(|l| l == b));
-            word = word << 6 | value as u32;
-        }
-        word <<= 6 * padding as u32;
-        out.extend_from_slice(&word.to_be_bytes()[1..4 - padding]);
+    if letters != 0 {
+        return bad_base64(last, ctx);
     }
     text(&out, Collation::BINARY)
+}
+
+fn bad_base64(at: usize, ctx: &mut Context) -> Answer {
+    ctx.warn(Warning::Numbered { errno: 1958, text: format!("Bad base64 data as position {at}") });
+    NULL
 }
 
 /// INET_ATON('a.b.c.d').

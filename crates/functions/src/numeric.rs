@@ -110,15 +110,11 @@ fn round_int(v: Integer, n: i32, unsigned: bool) -> Answer {
         return Ok(Value::Int(0));
     };
     let rounded = (wide.abs() + unit / 2) / unit * unit * wide.signum();
+    let decimal = || Value::from(types::Decimal::parse(rounded.to_string().as_bytes()).value);
     if unsigned {
-        return Ok(Value::UInt(u64::try_from(rounded).unwrap_or(u64::MAX)));
+        return Ok(u64::try_from(rounded).map_or_else(|_| decimal(), Value::UInt));
     }
-    match i64::try_from(rounded) {
-        Ok(v) => Ok(Value::Int(v)),
-        Err(_) => u64::try_from(rounded)
-            .map(Value::UInt)
-            .map_err(|_| types::ValueError::OutOfRange { type_name: "BIGINT" }),
-    }
+    Ok(i64::try_from(rounded).map_or_else(|_| decimal(), Value::Int))
 }
 
 pub(crate) fn round_double(v: f64, n: i32, truncate: bool) -> f64 {

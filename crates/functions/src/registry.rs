@@ -101,6 +101,7 @@ functions! {
     "ascii" (1 ..= 1) rule::int, text::ascii;
     "ord" (1 ..= 1) rule::bigint, text::ord;
     "char" (1 ..= 255) rule::binary, text::char;
+    "<char using>" (2 ..= 2) rule::binary, text::char_using;
     "chr" (1 ..= 1) rule::ascii::<4>, text::chr;
     "weight_string" (2 ..= 2) rule::binary, text::weight_string;
     "strcmp" (2 ..= 2) rule::int, text::strcmp;
@@ -272,6 +273,7 @@ functions! {
     "<json literal>" (1 ..= 1) rule::json, json::literal;
     "<json boolean>" (1 ..= 1) rule::json, json::boolean;
     "<json>" (1 ..= 1) rule::json, json::itself;
+    "<json number>" (1 ..= 1) rule::double, json::number;
 
     "sleep" (1 ..= 1) rule::int_not_null, misc::sleep, volatile;
     "benchmark" (2 ..= 2) rule::int, misc::benchmark, volatile;

@@ -46,7 +46,8 @@ pub(crate) fn right(args: Args<'_>, ctx: &mut Context) -> Answer {
 /// SUBSTRING_INDEX(text, delimiter, count): what stands before the count-th delimiter, or after it from the end.
 pub(crate) fn substring_index(args: Args<'_>, ctx: &mut Context) -> Answer {
     let ([s, delimiter], collation) = some!(texts::<2>(args, ctx));
-    let n = some!(count(&args[2], ctx));
+    // The count is an int: its low 32 bits.
+    let n = i64::from(some!(args[2].to_integer(ctx)).bits() as i32);
     let (bytes, delimiter) = (s.bytes(), delimiter.bytes());
     if bytes.is_empty() || delimiter.is_empty() || n == 0 {
         return text(b"", collation);
@@ -119,16 +120,14 @@ pub(crate) fn make_set(args: Args<'_>, ctx: &mut Context) -> Answer {
 /// EXPORT_SET(bits, on, off [, separator [, number of bits]]).
 pub(crate) fn export_set(args: Args<'_>, ctx: &mut Context) -> Answer {
     let bits = some!(args[0].to_integer(ctx)).bits();
-    let ([on, off], collation) = some!(texts::<2>(&args[1..], ctx));
-    let separator = match args.get(3) {
-        Some(v) => some!(v.to_str(ctx)),
-        None => types::Str::new(b",", collation),
-    };
+    let comma = Value::str(b",", ctx.collation);
+    let three = [args[1].clone(), args[2].clone(), args.get(3).cloned().unwrap_or(comma)];
+    let ([on, off, separator], collation) = some!(texts::<3>(&three, ctx));
+    // The number of bits is an int: its low 32 bits.
     let n = match args.get(4) {
-        Some(v) => some!(count(v, ctx)),
+        Some(v) => (some!(v.to_integer(ctx)).bits() as u32).min(64),
         None => 64,
     };
-    let n = if (0..=64).contains(&n) { n } else { 64 };
     let mut out = Vec::new();
     for i in 0..n {
         if i > 0 {

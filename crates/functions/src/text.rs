@@ -1,7 +1,7 @@
 //! Whole texts: lengths, case, joining, character codes, comparison.
 
 use charset::Collation;
-use types::{Context, Decimal, Rounding, Str, Value};
+use types::{Context, Decimal, Rounding, Str, Value, Warning};
 
 use crate::arguments::{
     Answer, Args, NULL, ascii as ascii_text, bytes_in, common_collation, count, some, text, texts, too_long,
@@ -84,12 +84,40 @@ pub(crate) fn char(args: Args<'_>, ctx: &mut Context) -> Answer {
     text(&out, Collation::BINARY)
 }
 
+/// CHAR(... USING charset), of the bytes and a collation's id: NULL in strict mode when the bytes are no text, else what is
+/// before the first bad one.
+pub(crate) fn char_using(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let bytes = some!(args[0].to_str(ctx));
+    let id = some!(args[1].to_i64(ctx));
+    let collation = u16::try_from(id).ok().and_then(Collation::by_id).unwrap_or(Collation::BINARY);
+    let mut whole = Vec::with_capacity(bytes.len());
+    let charset = collation.charset();
+    if charset.is_wide() {
+        // A number of too few bytes is filled up.
+        let _always = charset::Charset::Binary.convert(bytes.bytes(), charset, &mut whole);
+    } else {
+        whole.extend_from_slice(bytes.bytes());
+    }
+    let valid = charset.valid_prefix(&whole);
+    if valid < whole.len() {
+        let shown = whole[valid..].iter().take(6).map(|b| format!("{b:02X}")).collect();
+        ctx.warn(Warning::InvalidString { charset, text: shown });
+        if ctx.sql_mode.strict() {
+            return NULL;
+        }
+    }
+    text(&whole[..valid], collation)
+}
+
 /// CHR(n): the character of a code in the connection's character set; NULL when its bytes are none.
 pub(crate) fn chr(args: Args<'_>, ctx: &mut Context) -> Answer {
     let bits = some!(args[0].to_integer(ctx)).bits() as u32;
     let bytes = bits.to_be_bytes();
     let bytes = &bytes[bytes.iter().take_while(|b| **b == 0).count().min(3)..];
-    if !ctx.collation.charset().is_valid(bytes) {
+    let charset = ctx.collation.charset();
+    if !charset.is_valid(bytes) {
+        let shown = bytes.iter().take(3).map(|b| format!("{b:02X}")).collect();
+        ctx.warn(Warning::InvalidString { charset, text: shown });
         return NULL;
     }
     text(bytes, ctx.collation)
@@ -173,7 +201,8 @@ pub(crate) fn soundex(args: Args<'_>, ctx: &mut Context) -> Answer {
 
 /// FORMAT(number, digits): thousands separated by commas.
 pub(crate) fn format(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let digits = some!(count(&args[1], ctx)).clamp(0, 38) as i32;
+    // The number of digits is an int: its low 32 bits.
+    let digits = (some!(args[1].to_integer(ctx)).bits() as i32).clamp(0, 38);
     let d = match &args[0] {
         Value::Str(_) | Value::Double(_) | Value::Float(_) => {
             let v = some!(args[0].to_f64(ctx));
@@ -209,7 +238,11 @@ pub(crate) fn format(args: Args<'_>, ctx: &mut Context) -> Answer {
 
 /// BIT_COUNT(n).
 pub(crate) fn bit_count(args: Args<'_>, ctx: &mut Context) -> Answer {
-    let bits = some!(args[0].to_integer(ctx)).bits();
+    let number = match &args[0] {
+        Value::Str(_) => Value::from(some!(args[0].to_decimal(ctx))),
+        other => other.clone(),
+    };
+    let bits = some!(number.to_integer(ctx)).bits();
     Ok(Value::Int(i64::from(bits.count_ones())))
 }
 
@@ -273,7 +306,11 @@ fn in_base(value: u64, base: i64) -> Vec<u8> {
 }
 
 fn based(args: Args<'_>, ctx: &mut Context, base: i64) -> Answer {
+    // What is no number says nothing of it.
+    let (kept, count) = (ctx.warnings.len(), ctx.warning_count);
     let value = some!(args[0].to_integer(ctx)).bits();
+    ctx.warnings.truncate(kept);
+    ctx.warning_count = count;
     ascii_text(&in_base(value, base), ctx)
 }
 pub(crate) fn bin(args: Args<'_>, ctx: &mut Context) -> Answer {

@@ -215,6 +215,8 @@ pub(crate) mod rule {
             Some(arg) => arg.constant_int(),
         };
         match (number.class, digits) {
+            // What a whole number of 19 digits rounds to may have one more.
+            (Class::Int, Some(n)) if n < 0 && number.length >= 19 => Type::decimal(20, 0),
             (Class::Int, Some(_) | None) => number,
             (Class::Decimal, Some(n)) => {
                 let scale = n.clamp(0, 38) as u8;

@@ -78,7 +78,9 @@ pub fn encode_column(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
 
 /// CHAR is packed without its trailing spaces, BINARY without its trailing zeros.
 fn trim_pad(bytes: &[u8], collation: Collation) -> &[u8] {
-    let pad = if collation.is_binary() { 0 } else { b' ' };
-    let end = bytes.iter().rposition(|b| *b != pad).map_or(0, |i| i + 1);
+    if !collation.is_binary() {
+        return collation.charset().trim_end(bytes);
+    }
+    let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |i| i + 1);
     &bytes[..end]
 }

@@ -425,7 +425,7 @@ fn text_in(collation: Collation, value: &Value, ctx: &Context) -> (Str, Option<W
     if to == Charset::Binary {
         return (text.with_collation(collation), None);
     }
-    if from == to || from == Charset::Binary {
+    if from == to || from == Charset::Binary && !to.is_wide() {
         let whole = if to == Charset::Ascii { text.len() } else { to.valid_prefix(text.bytes()) };
         if whole == text.len() {
             return (text.with_collation(collation), None);
@@ -450,7 +450,7 @@ fn with_marks(bytes: &[u8], charset: Charset) -> Vec<u8> {
                 at += len;
             }
             None => {
-                out.push(b'?');
+                charset.encode(u32::from(b'?'), &mut out);
                 at += 1;
             }
         }
@@ -481,7 +481,7 @@ fn store_text(ty: &ColumnType, collation: Collation, value: &Value, ctx: &mut Co
     }
     let (kept, lost) = text.bytes().split_at(limit);
     let stored = Value::str(kept, collation);
-    let only_pad = lost.iter().all(|b| *b == b' ') && !collation.is_binary();
+    let only_pad = charset.trim_end(lost).is_empty() && !collation.is_binary();
     match (problem, ty) {
         (Some(warning), _) => Stored::with(stored, warning),
         (None, ColumnType::Char { .. }) if only_pad => Stored::clean(stored),

@@ -101,7 +101,11 @@ impl Diagnostics {
     pub(crate) fn error_count(&self) -> u64 {
         self.errors
     }
+    /// What the end of a result says: the running statement's own conditions.
     pub(crate) fn wire_count(&self) -> u16 {
+        if self.kept {
+            return 0;
+        }
         self.warnings.min(u64::from(u16::MAX)) as u16
     }
 }

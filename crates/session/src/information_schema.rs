@@ -264,10 +264,19 @@ const COLLATIONS: Columns = &[
     ("COMMENT", Text(80)),
 ];
 
+const APPLICABILITY: Columns = &[
+    ("COLLATION_NAME", Text(64)),
+    ("CHARACTER_SET_NAME", Text(32)),
+    ("FULL_COLLATION_NAME", Text(64)),
+    ("ID", Number),
+    ("IS_DEFAULT", Text(3)),
+];
+
 const ALL: &[(&str, Columns)] = &[
     ("CHARACTER_SETS", CHARACTER_SETS),
     ("CHECK_CONSTRAINTS", CHECK_CONSTRAINTS),
     ("COLLATIONS", COLLATIONS),
+    ("COLLATION_CHARACTER_SET_APPLICABILITY", APPLICABILITY),
     ("COLUMNS", COLUMNS),
     ("ENGINES", ENGINES),
     ("FILES", FILES),
@@ -357,6 +366,17 @@ fn keep_visible(rights: &Rights, table: &str, rows: &mut Rows) {
         return;
     }
     let (column, held) = (at("COLUMN_NAME"), at("PRIVILEGES"));
+    if table == "STATISTICS" {
+        let index = at("INDEX_NAME");
+        let key = |row: &[Value]| [schema, name, index].map(|i| text(row, i));
+        let seen = |row: &[Value]| {
+            let [schema, name, _] = key(row);
+            !crate::show::column_privileges(rights, &schema, &name, &text(row, column)).is_empty()
+        };
+        // An index is listed if all its columns may be seen.
+        let hidden: Vec<_> = rows.iter().filter(|r| !seen(r)).map(|r| key(r)).collect();
+        rows.retain(|row| !hidden.contains(&key(row)));
+    }
     rows.retain_mut(|row| {
         let (schema, name) = (text(row, schema), text(row, name));
         if schema == "information_schema" {
@@ -429,6 +449,7 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
                 row
             })
             .collect(),
+        "COLLATION_CHARACTER_SET_APPLICABILITY" => crate::show::applicable_collations(),
         "COLLATIONS" => crate::show::collations()
             .rows
             .into_iter()

@@ -148,7 +148,10 @@ impl<'a> ResultWriter<'a> {
         let from = collation.charset();
         match self.options.charset {
             Some(to)
-                if to != from && from != Charset::Binary && to != Charset::Binary && !bytes.is_ascii() =>
+                if to != from
+                    && from != Charset::Binary
+                    && to != Charset::Binary
+                    && !(from.has_ascii() && to.has_ascii() && bytes.is_ascii()) =>
             {
                 let mut converted = Vec::with_capacity(bytes.len() * 2);
                 // What the client's character set does not have becomes a question mark.
@@ -289,6 +292,9 @@ fn told_collation(collation: Collation) -> u16 {
     match (collation.id(), collation.charset()) {
         (2048.., Charset::Utf8mb4) => 224,
         (2048.., Charset::Utf8mb3) => 192,
+        (2048.., Charset::Ucs2) => 128,
+        (2048.., Charset::Utf16) => 101,
+        (2048.., Charset::Utf32) => 160,
         (id, _) => id,
     }
 }

@@ -88,7 +88,11 @@ fn check(session: &mut Session, item: &SetItem<'_>) -> Result<Assign, ClientErro
 
 fn client_charset(name: &[u8]) -> Result<Charset, ClientError> {
     let text = String::from_utf8_lossy(name);
-    Charset::by_name(&text).ok_or_else(|| error::unknown_charset(&text))
+    let charset = Charset::by_name(&text).ok_or_else(|| error::unknown_charset(&text))?;
+    if charset.is_wide() {
+        return Err(error::wrong_value("character_set_client", charset.name()));
+    }
+    Ok(charset)
 }
 
 fn check_names(

@@ -90,7 +90,7 @@ pub(crate) fn run_text(session: &mut Session, out: &mut Output, text: &[u8]) -> 
 /// The text in utf8mb4 when the client writes in something else.
 pub(crate) fn to_utf8(client: Charset, text: &[u8]) -> Option<Vec<u8>> {
     if matches!(client, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii | Charset::Binary)
-        || text.is_ascii()
+        || client.has_ascii() && text.is_ascii()
     {
         return None;
     }

@@ -306,6 +306,9 @@ impl Session {
     /// Whether LOCK TABLES lets a statement about definitions run.
     pub(crate) fn check_locked_definitions(&self, statement: &Statement<'_>) -> Result<(), ClientError> {
         let Some(locked) = &self.table_locks.tables else { return Ok(()) };
+        if matches!(statement, Statement::RenameTable(_)) {
+            return Err(ClientError::from(&SqlError::LockedTablesOrTransaction));
+        }
         for name in changed_names(statement) {
             let schema = name.database.map_or_else(|| self.database.to_string(), |d| d.text().into_owned());
             let table = name.name.text();

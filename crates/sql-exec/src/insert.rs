@@ -241,11 +241,10 @@ impl Exec<'_, '_> {
             return Ok(());
         }
         for warning in std::mem::take(&mut cx.warnings) {
-            let condition = sql_plan::ops::warning_of(&warning);
-            if mode.strict {
-                return Err(condition);
+            if mode.strict && !warning.is_note() {
+                return Err(sql_plan::ops::warning_of(&warning));
             }
-            self.cx.warnings.warn(condition);
+            self.cx.warnings.of_value(&warning);
         }
         self.cx.values.warning_count = 0;
         Ok(())

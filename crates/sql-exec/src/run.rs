@@ -67,7 +67,7 @@ fn keep_warnings(cx: &mut ExecContext<'_>) {
         return;
     }
     for warning in cx.values.warnings.drain(..) {
-        cx.warnings.warn(sql_plan::ops::warning_of(&warning));
+        cx.warnings.of_value(&warning);
     }
     cx.values.warning_count = 0;
 }

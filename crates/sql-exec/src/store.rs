@@ -136,6 +136,8 @@ pub(crate) fn default_of(
         // Its value comes later, from its row.
         DefaultValue::Expression(_) => Ok(Value::Null),
         DefaultValue::None if def.generated.is_some() || mode.nulls == Nulls::Late => Ok(Value::Null),
+        // An ENUM has its first member by default.
+        DefaultValue::None if matches!(def.ty, ColumnType::Enum { .. }) => Ok(implicit_default(&def.ty)),
         DefaultValue::None => {
             let error = SqlError::NoDefault(def.name.clone());
             if mode.strict {

@@ -578,14 +578,12 @@ fn decide_update(
             }
             AssignValue::Expr(e) => e.eval(env)?,
         };
-        if let Some(warning) = env.context.warnings.pop() {
-            env.context.warnings.clear();
+        for warning in std::mem::take(&mut env.context.warnings) {
             env.context.warning_count = 0;
-            let condition = sql_plan::ops::warning_of(&warning);
-            if mode.strict {
-                return Err(condition);
+            if mode.strict && !warning.is_note() {
+                return Err(sql_plan::ops::warning_of(&warning));
             }
-            warnings.warn(condition);
+            warnings.of_value(&warning);
         }
         let value = store::convert(table, assignment.column, value, mode, env.context, warnings)?;
         changes.push((assignment.column, value));

@@ -5,7 +5,7 @@
 
 use charset::{Charset, Collation};
 use sql_syntax::ast;
-use types::{FixedKind, Value};
+use types::{FixedKind, Str, Value};
 
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{
@@ -106,7 +106,6 @@ impl<'a> Planner<'a> {
 
     fn literal(&mut self, literal: &ast::Literal<'a>) -> SqlResult<Typed> {
         use ast::Literal as L;
-        let collation = self.cx.connection_collation;
         let value = match literal {
             L::Null => Value::Null,
             L::True => return Ok(Typed::new(Expr::int(1), ExprType::boolean().not_null())),
@@ -114,7 +113,7 @@ impl<'a> Planner<'a> {
             L::Int(v) => i64::try_from(*v).map_or(Value::UInt(*v), Value::Int),
             L::Decimal(text) => fold::decimal_literal(text),
             L::Double(text) => fold::double_literal(text)?,
-            L::String(text) => Value::str(text, collation),
+            L::String(text) => Value::Str(self.connection_text(text)),
             L::National(text) => Value::str(text, Collation::UTF8MB3_GENERAL_CI),
             L::Introduced(i) => {
                 let charset = self.charset(&i.charset.text())?;
@@ -134,6 +133,16 @@ impl<'a> Planner<'a> {
         };
         let ty = of_value(&value);
         Ok(Typed::new(Expr::Const(value), ty))
+    }
+
+    /// A text of the statement, which came in UTF-8, in the connection's character set.
+    fn connection_text(&self, text: &[u8]) -> Str {
+        let collation = self.cx.connection_collation;
+        let charset = collation.charset();
+        if charset.is_utf8() || collation.is_binary() || charset.has_ascii() && text.is_ascii() {
+            return Str::new(text, collation);
+        }
+        Str::new(text, Collation::UTF8MB4_BIN).convert(collation)
     }
 
     /// A variable of the stored program: it hides columns of its name.
@@ -207,6 +216,11 @@ impl<'a> Planner<'a> {
         }
         let arg = self.expr(arg, clause)?;
         let ty = arg.ty;
+        if let (ast::UnaryOp::Neg, Expr::Const(Value::Int(i64::MIN))) = (op, &arg.expr) {
+            let value = fold::decimal_literal(b"9223372036854775808");
+            let ty = of_value(&value);
+            return Ok(Typed::new(Expr::Const(value), ty));
+        }
         Ok(match op {
             ast::UnaryOp::Neg => {
                 let ty = match ty.field {
@@ -295,6 +309,8 @@ impl<'a> Planner<'a> {
                 return Err(SqlError::OperandColumns(1));
             }
         }
+        let (left, right) = (self.json_number(left, &right)?, right);
+        let right = self.json_number(right, &left)?;
         let ty = of_arith(arith, &left.ty, &right.ty, self.cx.div_precision_increment);
         Ok(Typed::new(Expr::Arith { op: arith, left: Box::new(left.expr), right: Box::new(right.expr) }, ty))
     }
@@ -331,8 +347,22 @@ impl<'a> Planner<'a> {
         ))
     }
 
+    /// What JSON_EXTRACT found counts as a number beside one: true is 1, a string what it begins with.
+    fn json_number(&mut self, this: Typed, other: &Typed) -> SqlResult<Typed> {
+        let field = other.ty.field;
+        let number =
+            field.is_integer() || matches!(field, FieldType::Decimal | FieldType::Float | FieldType::Double);
+        match &this.expr {
+            Expr::Call { function, .. } if number && function.name() == "json_extract" => {
+                self.library_call("<json number>", vec![this])
+            }
+            _ => Ok(this),
+        }
+    }
+
     /// A string that JSON_EXTRACT found compares with a text by what stands between its quotes.
     fn json_scalar(&mut self, this: Typed, other: &Typed) -> SqlResult<Typed> {
+        let this = self.json_number(this, other)?;
         let extracts = |t: &Typed| t.ty.nature == Nature::Json && !matches!(t.expr, Expr::Column(_));
         if extracts(&this) && other.ty.field.is_text() && !extracts(other) {
             return self.library_call("json_unquote", vec![this]);

@@ -282,9 +282,9 @@ impl<'a> Planner<'a> {
                 let collation = Collation::default_of(self.charset(&charset.text())?);
                 let bytes = self.call_function("char", args, clause)?;
                 let ty = ExprType { collation, ..bytes.ty };
-                let bytes =
-                    Expr::Cast { to: CastTo::Char { length: None, collation }, arg: Box::new(bytes.expr) };
-                Ok(Typed::new(bytes, ty.nullable(true)))
+                let id = Typed::new(Expr::int(i64::from(collation.id())), ExprType::int(5));
+                let text = self.library_call("<char using>", vec![bytes, id])?;
+                Ok(Typed::new(text.expr, ty.nullable(true)))
             }
             S::GetFormat { kind, locale } => {
                 let kind = Typed::new(

@@ -226,9 +226,19 @@ pub(crate) fn assignments<'a>(
     list: &[ast::Assignment<'a>],
     clause: Clause,
 ) -> SqlResult<Vec<(Slot, Assignment)>> {
+    assignments_for(planner, list, clause, Privileges::UPDATE)
+}
+
+/// Assignments to columns on which `wanted` is needed.
+pub(crate) fn assignments_for<'a>(
+    planner: &mut Planner<'a>,
+    list: &[ast::Assignment<'a>],
+    clause: Clause,
+    wanted: Privileges,
+) -> SqlResult<Vec<(Slot, Assignment)>> {
     let mut out = Vec::with_capacity(list.len());
     for item in list {
-        planner.guarded.column_for = Some(Privileges::UPDATE);
+        planner.guarded.column_for = Some(wanted);
         let target = planner.column(&Name::of(&item.column), clause);
         planner.guarded.column_for = None;
         let target = target?;

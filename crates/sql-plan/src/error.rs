@@ -335,6 +335,11 @@ impl Warnings {
     pub fn warn(&mut self, condition: SqlError) {
         self.push(Level::Warning, condition);
     }
+    /// A warning of the value library, at its level.
+    pub fn of_value(&mut self, warning: &types::Warning) {
+        let level = if warning.is_note() { Level::Note } else { Level::Warning };
+        self.push(level, crate::ops::warning_of(warning));
+    }
     pub fn note(&mut self, condition: SqlError) {
         self.push(Level::Note, condition);
     }

@@ -4,7 +4,7 @@ use accounts::Privileges;
 use charset::Collation;
 use sql_syntax::ast;
 
-use crate::dml::{assignments, refuse_virtual};
+use crate::dml::{assignments_for, refuse_virtual};
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::plan::{
     FileFormat, FileTarget, InsertPlan, InsertSource, Into, LoadPlan, LoadTarget, OnDuplicate,
@@ -59,7 +59,9 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
     }
     refuse_virtual(planner, &load.table)?;
     let (schema, name) = planner.table_name(&load.table)?;
-    planner.check_table(&schema, &name, Privileges::INSERT)?;
+    let replaces = load.duplicates == ast::OnDuplicate::Replace;
+    let removes = if replaces { Privileges::DELETE } else { Privileges::INSERT };
+    planner.check_table(&schema, &name, Privileges::INSERT | removes)?;
     let table = planner.base_table(&load.table, &load.table.name.text())?;
     planner.changes(&table)?;
     let slot = planner.new_slot()?;
@@ -81,10 +83,15 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
             }
         });
     }
+    for target in &targets {
+        if let LoadTarget::Column(column) = target {
+            planner.check_column_for(slot, &table.def.columns[*column].name, Privileges::INSERT)?;
+        }
+    }
     let mut scope = Scope::default();
     scope.add(base_scope_table(slot, table.def.name.clone(), &table))?;
     planner.scopes.push(scope);
-    let sets = assignments(planner, load.assignments, Clause::Set);
+    let sets = assignments_for(planner, load.assignments, Clause::Set, Privileges::INSERT);
     planner.scopes.pop();
     let collation = match load.charset {
         None => planner.cx.connection_collation,
@@ -118,7 +125,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
             _ => OnDuplicate::Error,
         },
         ignore,
-        replace: load.duplicates == ast::OnDuplicate::Replace,
+        replace: replaces,
         returning: None,
         rules: Vec::new(),
     })

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use charset::Collation;
 use row_format::ColumnType;
 use types::number::Integer;
-use types::{Context, Decimal, Fixed, FixedKind, Str, TypeName, Value, ValueError, Warning};
+use types::{Class, Context, Decimal, Fixed, FixedKind, Str, TypeName, Value, ValueError, Warning};
 
 use crate::error::{SqlError, SqlResult};
 use crate::expr::{ArithOp, CastTo, CompareAs, Expr};
@@ -53,6 +53,10 @@ pub fn negate(value: &Value, cx: &mut Context) -> SqlResult<Value> {
 
 /// The 64 bits of an integer of either sign.
 pub fn to_bits(value: &Value, cx: &mut Context) -> u64 {
+    // Texts count as the decimals they are.
+    if let Value::Str(_) = value {
+        return value.to_decimal(cx).map_or(0, |d| to_bits(&d.into(), cx));
+    }
     match value.to_integer(cx) {
         Some(Integer::Signed(v)) => v as u64,
         Some(Integer::Unsigned(v)) => v,
@@ -112,24 +116,8 @@ pub fn cast(value: &Value, to: CastTo, cx: &mut Context) -> SqlResult<Value> {
         return Ok(Value::Null);
     }
     Ok(match to {
-        CastTo::Signed => match value.to_integer(cx) {
-            Some(Integer::Signed(v)) => Value::Int(v),
-            Some(Integer::Unsigned(v)) => {
-                cx.warn(Warning::CastToSigned);
-                Value::Int(v as i64)
-            }
-            None => Value::Null,
-        },
-        CastTo::Unsigned => match value.to_integer(cx) {
-            Some(Integer::Signed(v)) => {
-                if v < 0 {
-                    cx.warn(Warning::CastToUnsigned);
-                }
-                Value::UInt(v as u64)
-            }
-            Some(Integer::Unsigned(v)) => Value::UInt(v),
-            None => Value::Null,
-        },
+        CastTo::Signed => cast_to_signed(value, cx),
+        CastTo::Unsigned => cast_to_unsigned(value, cx),
         CastTo::Double => value.to_f64(cx).map_or(Value::Null, Value::Double),
         CastTo::Float => value.to_f64(cx).map_or(Value::Null, |v| Value::Float(v as f32)),
         CastTo::Decimal { precision, scale } => match value.to_decimal(cx) {
@@ -146,7 +134,22 @@ pub fn cast(value: &Value, to: CastTo, cx: &mut Context) -> SqlResult<Value> {
             let Value::Fixed(v) = value else { return Ok(Value::Null) };
             Value::Str(cut(Str::new(v.bytes(), collation), length, cx))
         }
-        CastTo::Char { length, collation } => Value::Str(cut(to_text(value, collation, cx), length, cx)),
+        CastTo::Char { length, collation } => {
+            let text = checked(to_text(value, collation, cx), value, cx);
+            let mut text = cut(text, length, cx);
+            // BINARY(n) is filled up with zeros.
+            if let Some(length) = length.filter(|l| collation.is_binary() && (*l as usize) > text.len()) {
+                if u64::from(length) > cx.max_allowed_packet {
+                    let limit = cx.max_allowed_packet;
+                    cx.warn(Warning::ResultTooLarge { function: "cast_as_binary", limit });
+                    return Ok(Value::Null);
+                }
+                let mut bytes = text.bytes().to_vec();
+                bytes.resize(length as usize, 0);
+                text = Str::new(&bytes, collation);
+            }
+            Value::Str(text)
+        }
         CastTo::Date => value.to_date(cx).map_or(Value::Null, Value::Date),
         CastTo::Time { fsp } => value.to_time(cx).map_or(Value::Null, |t| Value::Time(t.with_fsp(fsp))),
         CastTo::DateTime { fsp } => {
@@ -155,6 +158,125 @@ pub fn cast(value: &Value, to: CastTo, cx: &mut Context) -> SqlResult<Value> {
         CastTo::Fixed(kind) => to_fixed(value, kind, cx).map_or(Value::Null, Value::Fixed),
         CastTo::Year => value.to_i64(cx).map_or(Value::Null, |y| Value::Year(y.clamp(0, 2155) as u16)),
     })
+}
+
+/// A number that does not fit is cut, with a note if it is a double and a warning if a decimal.
+fn cast_overflow(value: &Value, double: &'static str, decimal: &'static str, cx: &mut Context) {
+    let mut text = Vec::new();
+    value.write_text(cx, &mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let note = value.class() == Class::Double;
+    cx.warn(Warning::CastOverflow { text, as_type: if note { double } else { decimal }, note });
+}
+
+fn cast_to_signed(value: &Value, cx: &mut Context) -> Value {
+    let before = cx.warning_count;
+    let Some(number) = value.to_integer(cx) else { return Value::Null };
+    match (value.class(), number) {
+        (Class::Double, _)
+            if value.to_f64(cx).is_some_and(|v| !(-9.3e18..9.223_372_036_854_775_8e18).contains(&v)) =>
+        {
+            cast_overflow(value, "SIGNED BIGINT", "INT", cx);
+            Value::Int(if matches!(number, Integer::Signed(v) if v < 0) { i64::MIN } else { i64::MAX })
+        }
+        (Class::Decimal, Integer::Unsigned(_)) => {
+            cast_overflow(value, "SIGNED BIGINT", "INT", cx);
+            Value::Int(i64::MAX)
+        }
+        (Class::Decimal, Integer::Signed(i64::MIN)) if !is_whole(value, i64::MIN) => {
+            cast_overflow(value, "SIGNED BIGINT", "INT", cx);
+            Value::Int(i64::MIN)
+        }
+        (_, Integer::Signed(v)) => Value::Int(v),
+        (class, Integer::Unsigned(v)) => {
+            if class == Class::Str && cx.warning_count == before {
+                cx.warn(Warning::CastToSigned);
+            }
+            Value::Int(v as i64)
+        }
+    }
+}
+
+/// Whether the decimal rounds to `limit` instead of being cut to it.
+fn is_whole(value: &Value, limit: i64) -> bool {
+    match value {
+        Value::Decimal(d) => d.round(0, types::Rounding::HalfUp).compare(&Decimal::from_i64(limit)).is_eq(),
+        _ => true,
+    }
+}
+
+fn cast_to_unsigned(value: &Value, cx: &mut Context) -> Value {
+    let before = cx.warning_count;
+    let Some(number) = value.to_integer(cx) else { return Value::Null };
+    match (value.class(), number) {
+        (Class::Double | Class::Decimal, Integer::Signed(v)) if v < 0 => {
+            cast_overflow(value, "UNSIGNED BIGINT", "UNSIGNED INT", cx);
+            Value::UInt(0)
+        }
+        (Class::Double, Integer::Unsigned(u64::MAX)) => {
+            cast_overflow(value, "UNSIGNED BIGINT", "UNSIGNED INT", cx);
+            Value::UInt(u64::MAX)
+        }
+        (Class::Decimal, Integer::Unsigned(u64::MAX)) => {
+            let exact = value.to_decimal(cx).is_some_and(|d| d.compare(&Decimal::from_u64(u64::MAX)).is_le());
+            if !exact {
+                cast_overflow(value, "UNSIGNED BIGINT", "UNSIGNED INT", cx);
+            }
+            Value::UInt(u64::MAX)
+        }
+        (_, Integer::Signed(v)) => {
+            if v < 0 && cx.warning_count == before {
+                cx.warn(Warning::CastToUnsigned);
+            }
+            Value::UInt(v as u64)
+        }
+        (_, Integer::Unsigned(v)) => Value::UInt(v),
+    }
+}
+
+/// Bytes that are to be text: what is no character of it becomes `?`, with warning 1300.
+fn checked(text: Str, source: &Value, cx: &mut Context) -> Str {
+    let charset = text.charset();
+    if let Some(s) = source.as_str().filter(|s| !s.collation().is_binary() && !text.collation().is_binary()) {
+        let mut same = Vec::new();
+        if let Err(lost) = s.charset().convert(s.bytes(), charset, &mut same) {
+            let from = s.charset();
+            let end = lost.at + from.decode(&s.bytes()[lost.at..]).map_or(1, |(_, len)| len);
+            let character: String = s.bytes()[lost.at..end].iter().map(|b| format!("{b:02X}")).collect();
+            let text =
+                format!("Cannot convert '{}' character 0x{character} to '{}'", from.name(), charset.name());
+            cx.warn(Warning::Numbered { errno: 1977, text });
+        }
+        return text;
+    }
+    let from_bytes = source.as_str().is_some_and(|s| s.collation().is_binary());
+    if !from_bytes || text.collation().is_binary() || charset.is_valid(text.bytes()) {
+        return text;
+    }
+    let (bytes, mut out) = (text.bytes(), Vec::with_capacity(text.len()));
+    cx.warn(invalid_string(charset, &bytes[charset.valid_prefix(bytes)..]));
+    let mut at = 0;
+    while at < bytes.len() {
+        match charset.decode(&bytes[at..]) {
+            Some((_, len)) => {
+                out.extend_from_slice(&bytes[at..at + len]);
+                at += len;
+            }
+            None => {
+                charset.encode(u32::from(b'?'), &mut out);
+                at += 1;
+            }
+        }
+    }
+    Str::new(&out, text.collation())
+}
+
+fn invalid_string(charset: charset::Charset, bytes: &[u8]) -> Warning {
+    let mut text: String = bytes.iter().take(6).map(|b| format!("\\x{b:02X}")).collect();
+    if bytes.len() > 6 {
+        text.push_str("...");
+    }
+    Warning::InvalidString { charset, text }
 }
 
 fn cut(s: Str, length: Option<u32>, cx: &mut Context) -> Str {
@@ -177,6 +299,9 @@ pub fn to_text(value: &Value, collation: Collation, cx: &Context) -> Str {
         other => {
             let mut out = Vec::new();
             other.write_text(cx, &mut out);
+            if !collation.charset().has_ascii() {
+                return Str::new(&out, Collation::UTF8MB4_BIN).convert(collation);
+            }
             Str::new(&out, collation)
         }
     }
@@ -379,10 +504,10 @@ pub fn warning_of(warning: &Warning) -> SqlError {
             format!("Result of {function}() was larger than max_allowed_packet ({limit}) - truncated"),
         ),
         Warning::GroupConcatCut { row } => SqlError::GroupConcatCut { row: *row },
-        Warning::CastOverflow { text, as_type } => {
-            other(1916, format!("Got overflow when casting '{text}' to {as_type}. Value truncated"))
+        Warning::CastOverflow { text, as_type, .. } => {
+            other(1916, format!("Got overflow when converting '{text}' to {as_type}. Value truncated"))
         }
-        Warning::Numbered { errno, text } => {
+        Warning::Numbered { errno, text } | Warning::Noted { errno, text } => {
             SqlError::Other { errno: *errno, state: *b"HY000", text: text.clone() }
         }
         Warning::CastToSigned => other(

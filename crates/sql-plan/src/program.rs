@@ -216,6 +216,19 @@ impl<'r> sql_syntax::rewrite::Rewrite<'r> for Rename<'r> {
     }
 }
 
+/// A stored column must not read the AUTO_INCREMENT one: its value comes later.
+pub fn reads_auto_increment(def: &TableDef, generated: &str) -> SqlResult<Option<SqlError>> {
+    let typed = expr_of_text(def, generated, Clause::Generated)?;
+    let mut found = None;
+    typed.expr.columns(&mut |c| {
+        if let Some(column) = def.columns.get(usize::from(c.column)).filter(|c| c.auto_increment) {
+            let what = Forbidden::Other("AUTO_INCREMENT".to_owned());
+            found = Some(what.error(&column.name, Clause::Generated));
+        }
+    });
+    Ok(found)
+}
+
 /// What an expression of a definition must not have.
 enum Forbidden {
     Query,

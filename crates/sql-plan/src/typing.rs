@@ -287,10 +287,10 @@ fn coercibility_name(c: Coercibility) -> &'static str {
 fn is_superset(wide: Charset, narrow: Charset) -> bool {
     let rank = |c: Charset| match c {
         Charset::Ascii => 0,
-        Charset::Latin1 => 1,
-        Charset::Utf8mb3 => 2,
-        Charset::Utf8mb4 => 3,
+        Charset::Utf8mb3 | Charset::Ucs2 => 2,
+        Charset::Utf8mb4 | Charset::Utf16 | Charset::Utf16le | Charset::Utf32 => 3,
         Charset::Binary => 4,
+        _ => 1,
     };
     rank(wide) > rank(narrow)
 }

@@ -121,17 +121,24 @@ pub enum Warning {
     GroupConcatCut {
         row: u64,
     },
-    /// 1916 Got overflow when casting '%s' to %s. Value truncated.
+    /// 1916 Got overflow when converting '%s' to %s. Value truncated.
     CastOverflow {
         text: String,
         as_type: &'static str,
+        /// A double's: nothing that strict mode minds.
+        note: bool,
     },
-    /// 1105 Cast to signed converted positive out-of-range integer to its negative complement, or the reverse.
     /// A warning with a number and text of its own (4035 and up: JSON).
     Numbered {
         errno: u16,
         text: String,
     },
+    /// A note with a number and text of its own.
+    Noted {
+        errno: u16,
+        text: String,
+    },
+    /// 1105 Cast to signed converted positive out-of-range integer to its negative complement, or the reverse.
     CastToSigned,
     CastToUnsigned,
     /// 1411 Incorrect %s value: '%s' for function %s.
@@ -140,6 +147,19 @@ pub enum Warning {
         text: String,
         function: &'static str,
     },
+}
+
+impl Warning {
+    /// A note: strict mode makes no error of it.
+    pub fn is_note(&self) -> bool {
+        matches!(
+            self,
+            Self::CastToSigned
+                | Self::CastToUnsigned
+                | Self::Noted { .. }
+                | Self::CastOverflow { note: true, .. }
+        )
+    }
 }
 
 /// An expression that has no value: the statement stops.

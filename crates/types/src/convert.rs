@@ -41,6 +41,11 @@ fn shown(s: &Str) -> String {
     text
 }
 
+/// A text whose digits are not ASCII's bytes, in a character set in which they are.
+fn in_ascii(s: &Str) -> Value {
+    Value::Str(s.convert(Collation::UTF8MB4_BIN))
+}
+
 impl Value {
     pub const fn class(&self) -> Class {
         match self {
@@ -73,6 +78,7 @@ impl Value {
             Self::Float(v) => f64::from(*v),
             Self::Double(v) => *v,
             Self::Decimal(d) => d.to_f64(),
+            Self::Str(s) if !s.charset().has_ascii() => return in_ascii(s).to_f64(ctx),
             Self::Str(s) => {
                 let found = parse_f64(s.bytes());
                 if !found.is_whole(s.bytes()) {
@@ -102,6 +108,7 @@ impl Value {
                 (true, Err(v)) => Integer::Signed(v),
                 (false, Err(_)) => Integer::from_u64(d.to_u64().unwrap_or(u64::MAX)),
             },
+            Self::Str(s) if !s.charset().has_ascii() => return in_ascii(s).to_integer(ctx),
             Self::Str(s) => {
                 let found = parse_integer(s.bytes());
                 if !found.is_whole(s.bytes()) {
@@ -136,6 +143,7 @@ impl Value {
             Self::Float(v) => double_to_decimal(f64::from(*v)),
             Self::Double(v) => double_to_decimal(*v),
             Self::Decimal(d) => **d,
+            Self::Str(s) if !s.charset().has_ascii() => return in_ascii(s).to_decimal(ctx),
             Self::Str(s) => {
                 let found = Decimal::parse(s.bytes());
                 let rest = &s.bytes()[found.len..];
@@ -202,6 +210,9 @@ impl Value {
                     Self::Bit { .. } => Collation::BINARY,
                     _ => ctx.collation,
                 };
+                if !collation.charset().has_ascii() {
+                    return Some(Str::new(&out, Collation::UTF8MB4_BIN).convert(collation));
+                }
                 Some(Str::new(&out, collation))
             }
         }
@@ -218,6 +229,7 @@ impl Value {
                 let today = ctx.now().date.at_midnight();
                 DateTime::from_linear_micros(today.linear_micros() + t.micros).map(|d| d.with_fsp(t.fsp))
             }
+            Self::Str(s) if !s.charset().has_ascii() => return in_ascii(s).to_datetime(ctx),
             Self::Str(_) | Self::Enum(_) => {
                 let s = self.as_str()?;
                 let found = parse_datetime(s.bytes()).filter(|f| f.value.date.is_allowed(ctx.sql_mode));
@@ -262,6 +274,7 @@ impl Value {
             Self::Date(_) => Some(Time::default()),
             Self::DateTime(d) => Some(d.time()),
             Self::Timestamp(t) => Some(datetime_of(*t, &ctx.time_zone).time()),
+            Self::Str(s) if !s.charset().has_ascii() => in_ascii(s).to_time(ctx),
             Self::Str(_) | Self::Enum(_) => {
                 let s = self.as_str()?;
                 let found = parse_time(s.bytes());

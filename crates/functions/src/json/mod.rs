@@ -142,6 +142,20 @@ pub(crate) fn boolean(args: Args<'_>, ctx: &mut Context) -> Answer {
     })
 }
 
+/// A JSON value beside numbers: true is 1, a string what it begins with, an array or object 0.
+pub(crate) fn number(args: Args<'_>, ctx: &mut Context) -> Answer {
+    let Some(text) = utf8(&args[0], ctx) else { return Ok(Value::Null) };
+    Ok(Value::Double(match text.as_slice() {
+        b"true" => 1.0,
+        b"false" | b"null" | [b'[' | b'{', ..] => 0.0,
+        [b'"', ..] => {
+            let inside = read::unquote(args, ctx)?;
+            inside.to_f64(ctx).unwrap_or(0.0)
+        }
+        _ => args[0].to_f64(ctx).unwrap_or(0.0),
+    }))
+}
+
 /// JSON stays what it is; NULL becomes null.
 pub(crate) fn itself(args: Args<'_>, _: &mut Context) -> Answer {
     match &args[0] {

@@ -220,8 +220,10 @@ impl Reader<'_> {
         if start == self.at {
             return Err(if self.byte().is_none() { Fault::End } else { Fault::Syntax(self.at) });
         }
-        let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
-        Ok(text.parse().unwrap_or(usize::MAX))
+        // An index is an int that wraps; a negative one is no place.
+        let add = |n: i32, b: &u8| n.wrapping_mul(10).wrapping_add(i32::from(b - b'0'));
+        let index = self.text[start..self.at].iter().fold(0, add);
+        Ok(usize::try_from(index).unwrap_or(usize::MAX))
     }
 }
 
@@ -253,7 +255,7 @@ pub(crate) fn find<'j, 'a>(
             items.iter().skip(from).take((to + 1).saturating_sub(from)).all(|v| find(v, rest, found))
         }
         // What is no array is an array of one.
-        (Step::At(Place::Index(0) | Place::Last(0)) | Step::AnyAt, _) => find(json, rest, found),
+        (Step::At(Place::Index(0)), _) => find(json, rest, found),
         (Step::Range(from, to), _) => match (from.in_array(1), to.in_array(1)) {
             (Some(0), Some(_)) => find(json, rest, found),
             _ => true,

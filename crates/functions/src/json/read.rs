@@ -1,6 +1,6 @@
 //! Functions that look into JSON.
 
-use types::{Context, Value};
+use types::{Context, Value, Warning};
 
 use super::path::{self, Path, Step};
 use super::tree::{self, Json, Style, unescape};
@@ -84,10 +84,11 @@ fn document(args: Args<'_>, function: &'static str, ctx: &mut Context) -> Option
 /// JSON_VALUE: the scalar at a path, unquoted.
 pub(crate) fn value(args: Args<'_>, ctx: &mut Context) -> Answer {
     let (text, path) = some!(document(args, "json_value", ctx));
-    let json = some!(tree::parse(&text, 1, "json_value", ctx));
     if path::is_wild(&path) {
+        warn_path(ctx, Fault::Wildcard, 2, "json_value");
         return NULL;
     }
+    let json = some!(tree::parse(&text, 1, "json_value", ctx));
     match some!(path::first(&json, &path)) {
         Json::Literal(b"true") => answer(b"1"),
         Json::Literal(b"false") => answer(b"0"),
@@ -121,7 +122,15 @@ pub(crate) fn exists(args: Args<'_>, ctx: &mut Context) -> Answer {
 
 pub(crate) fn valid(args: Args<'_>, ctx: &mut Context) -> Answer {
     let text = some!(utf8(&args[0], ctx));
-    Ok(Value::bool(tree::read(&text).is_ok()))
+    let (kept, count) = (ctx.warnings.len(), ctx.warning_count);
+    let valid = tree::parse(&text, 1, "json_valid", ctx).is_some();
+    // What is wrong is only noted.
+    if let Some(Warning::Numbered { errno, text }) = ctx.warnings.get(kept).cloned() {
+        ctx.warnings.truncate(kept);
+        ctx.warning_count = count;
+        ctx.warn(Warning::Noted { errno, text });
+    }
+    Ok(Value::bool(valid))
 }
 
 pub(crate) fn length(args: Args<'_>, ctx: &mut Context) -> Answer {
@@ -188,7 +197,13 @@ pub(crate) fn quote(args: Args<'_>, ctx: &mut Context) -> Answer {
     if !matches!(args[0], Value::Str(_)) {
         return NULL;
     }
-    let text = some!(utf8(&args[0], ctx));
+    let text = match &args[0] {
+        // Bytes are taken for code points.
+        Value::Str(s) if s.collation().is_binary() => {
+            s.bytes().iter().map(|b| char::from(*b)).collect::<String>().into_bytes()
+        }
+        other => some!(utf8(other, ctx)),
+    };
     let mut out = Vec::new();
     super::write_string(&mut out, &text);
     answer(&out)

@@ -22,11 +22,10 @@ pub(super) fn settle(context: &mut Context, strict: bool, warnings: &mut Warning
     context.warning_count = 0;
     let strict = strict && context.sql_mode.strict();
     for warning in std::mem::take(&mut context.warnings) {
-        let condition = ops::warning_of(&warning);
-        if strict && condition == SqlError::DivisionByZero {
-            return Err(condition);
+        if strict && ops::warning_of(&warning) == SqlError::DivisionByZero {
+            return Err(SqlError::DivisionByZero);
         }
-        warnings.warn(condition);
+        warnings.of_value(&warning);
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ use crate::statement::Reply;
 
 pub(crate) use programs::{definer, event_status, mode_text};
 pub(crate) use schema::{extra_text, field_list, key_text};
-pub(crate) use server::{character_sets, collations, engines};
+pub(crate) use server::{applicable_collations, character_sets, collations, engines};
 pub(crate) use visible::column_privileges;
 
 /// A result made of values.
@@ -47,11 +47,6 @@ impl Listing {
         let row: Vec<_> = values.into_iter().collect();
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
-    }
-    /// Sorted by the text of the first column, without case.
-    fn sorted(mut self) -> Self {
-        self.rows.sort_by_cached_key(|r| r.first().map(|v| crate::text::to_string(v).to_lowercase()));
-        self
     }
 }
 

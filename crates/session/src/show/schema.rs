@@ -273,7 +273,12 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
     // A view has no indexes.
     let Described::Table(handle) = found else { return Ok(list) };
     let def = &handle.def;
-    for index in &def.indexes {
+    let seen = |column: usize| {
+        let column = &def.columns[column].name;
+        !super::column_privileges(&session.rights, &def.schema, &def.name, column).is_empty()
+    };
+    // An index is shown if all its columns may be seen.
+    for index in def.indexes.iter().filter(|i| i.parts.iter().all(|part| seen(part.column))) {
         for (i, part) in index.parts.iter().enumerate() {
             let column = &def.columns[part.column];
             let cardinality = handle.row_estimate().map_or(Value::Null, |rows| Value::Int(rows as i64));
@@ -283,7 +288,7 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
                 s(&index.name),
                 Value::Int(i as i64 + 1),
                 s(&column.name),
-                s("A"),
+                s(if part.descending { "D" } else { "A" }),
                 cardinality,
                 part.prefix.map_or(Value::Null, |chars| Value::Int(i64::from(chars))),
                 Value::Null,

@@ -1,6 +1,6 @@
 //! SHOW of the server and its sessions: variables, status, processes, engines, character sets, conditions.
 
-use charset::Collation;
+use charset::{Charset, Collation};
 use client_error::{ClientError, connection as error};
 use sql_plan::meta::{ColumnMeta, ExprType};
 use sql_syntax::ast;
@@ -124,23 +124,18 @@ pub(crate) fn character_sets() -> Listing {
         text("Default collation", 64),
         bigint("Maxlen", 3),
     ]);
-    let mut seen = Vec::new();
-    for collation in Collation::all() {
-        let charset = collation.charset();
-        if seen.contains(&charset) {
-            continue;
-        }
-        seen.push(charset);
+    for charset in Charset::ALL {
         list.row([
             s(charset.name()),
             s(charset.description()),
-            s(Collation::default_of(charset).name()),
+            s(Collation::default_of(*charset).name()),
             Value::Int(charset.max_len() as i64),
         ]);
     }
-    list.sorted()
+    list
 }
 
+/// The collations as MariaDB lists them: those that every Unicode character set has are named once, without one.
 pub(crate) fn collations() -> Listing {
     let mut list = Listing::new(vec![
         text("Collation", 64),
@@ -150,20 +145,58 @@ pub(crate) fn collations() -> Listing {
         text("Compiled", 3),
         bigint("Sortlen", 3),
     ]);
-    for collation in Collation::all() {
-        let is_default = Collation::default_of(collation.charset()) == collation;
-        let sort_length =
-            if collation.name().contains("unicode") || collation.name().contains("uca") { 8 } else { 1 };
-        list.row([
-            s(collation.name()),
-            s(collation.charset().name()),
-            Value::Int(i64::from(collation.id())),
-            s(if is_default { "Yes" } else { "" }),
-            s("Yes"),
-            Value::Int(sort_length),
-        ]);
+    for charset in Charset::ALL {
+        for collation in collations_of(*charset) {
+            let (short, listed) = (collation.contextual_name(), *charset == Charset::Utf8mb4);
+            let length = Value::Int(sort_length(collation));
+            match short {
+                Some(_) if !listed => {}
+                Some(name) => list.row([s(name), Value::Null, Value::Null, Value::Null, s("Yes"), length]),
+                None => {
+                    let default = s(if Collation::default_of(*charset) == collation { "Yes" } else { "" });
+                    let id = Value::Int(i64::from(collation.id()));
+                    list.row([s(collation.name()), s(charset.name()), id, default, s("Yes"), length]);
+                }
+            }
+        }
     }
-    list.sorted()
+    list
+}
+
+/// Short name, character set, full name, id, whether it is the character set's default, of every collation.
+pub(crate) fn applicable_collations() -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for charset in Charset::ALL {
+        for collation in collations_of(*charset) {
+            let default = s(if Collation::default_of(*charset) == collation { "Yes" } else { "" });
+            rows.push(vec![
+                s(collation.contextual_name().unwrap_or(collation.name())),
+                s(charset.name()),
+                s(collation.name()),
+                Value::Int(i64::from(collation.id())),
+                default,
+            ]);
+        }
+    }
+    rows
+}
+
+/// Those of a character set, by number.
+fn collations_of(charset: Charset) -> Vec<Collation> {
+    let mut found: Vec<_> = Collation::all().filter(|c| c.charset() == charset).collect();
+    found.sort_by_key(|c| c.id());
+    found
+}
+
+/// How many times longer than its text a sort key may be in MariaDB.
+fn sort_length(collation: Collation) -> i64 {
+    let name = collation.name();
+    let simple = ["_bin", "_general_ci", "_general_nopad_ci"].iter().any(|end| name.ends_with(end));
+    match collation.charset() {
+        Charset::Tis620 if !simple => 4,
+        charset if charset.is_unicode() && !simple => 8,
+        _ => 1,
+    }
 }
 
 pub(super) fn warnings(session: &Session, errors_only: bool, limit: Option<&ast::Limit<'_>>) -> Listing {

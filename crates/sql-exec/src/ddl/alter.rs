@@ -521,7 +521,8 @@ fn finish(
     let moved = |old: usize| sources.iter().position(|s| matches!(s, ColumnSource::Old(c) if *c == old));
     foreign::keep(&old.def, &mut new.def, &moved)?;
     let snapshot = cx.catalog.snapshot();
-    foreign::check_indexes(&old.def, &new.def, &snapshot)?;
+    let renamed = foreign::Renamed::of(&old.def, &new.def, &moved);
+    foreign::check_indexes(&old.def, &new.def, &renamed, &snapshot)?;
     let kept_keys = new.def.foreign_keys.len();
     foreign::finish(std::mem::take(&mut new.foreign), &mut new.def, cx)?;
     let parents = if cx.settings.foreign_keys {
@@ -553,8 +554,11 @@ fn finish(
         change.remove_table(&old.def.schema, &old.def.name).map_err(|e| storage_error(e, &old.def.name))?;
         let from = (old.def.schema.as_str(), old.def.name.as_str());
         foreign::point_at(&mut new.def, from, (&schema, &name));
-        foreign::follow_rename(from, (&schema, &name), &mut change, cx)?;
+        foreign::follow_rename(from, (&schema, &name), &renamed, &mut change, cx)?;
         (new.def.schema, new.def.name) = (schema, name);
+    } else if !renamed.is_empty() {
+        let same = (old.def.schema.as_str(), old.def.name.as_str());
+        foreign::follow_rename(same, same, &renamed, &mut change, cx)?;
     }
     change.put_table(new.def).map_err(|e| storage_error(e, ""))?;
     cx.commit(change)?;

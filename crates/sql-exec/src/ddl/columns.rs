@@ -86,7 +86,7 @@ pub(super) fn column<'a>(
             A::AutoIncrement => out.def.auto_increment = true,
             A::PrimaryKey | A::Key => out.primary = true,
             A::Unique => out.unique = true,
-            A::Comment(text) => out.def.comment = String::from_utf8_lossy(text).into_owned(),
+            A::Comment(text) => out.def.comment = comment(text),
             A::Collate(_) | A::ColumnFormat(_) | A::Storage(_) | A::WithoutSystemVersioning => {}
             A::Invisible => out.def.invisible = true,
             A::SerialDefault => {
@@ -335,6 +335,12 @@ fn decimal(name: &str, precision: Option<u64>, scale: Option<u64>, sign: ast::Si
         decimals: None,
         zerofill: sign.zerofill,
     })
+}
+
+/// A comment as it is kept: in utf8mb3.
+pub(super) fn comment(text: &[u8]) -> String {
+    let kept = |c: char| if c > '\u{ffff}' { '?' } else { c };
+    String::from_utf8_lossy(text).chars().map(kept).collect()
 }
 
 fn float(name: &str, precision: Option<u64>, scale: Option<u64>, sign: ast::Sign) -> SqlResult<Declared> {

@@ -159,7 +159,7 @@ pub(super) fn options(
             }
             O::Charset(d) => charset = named(d),
             O::Collate(d) => collate = named(d),
-            O::Comment(text) => def.comment = String::from_utf8_lossy(text).into_owned(),
+            O::Comment(text) => def.comment = columns::comment(text),
             O::AutoIncrement(n) => start = Some(*n),
             O::RowFormat(name) if !name.is("default") => {
                 def.options = format!(" ROW_FORMAT={}", name.text().to_uppercase());
@@ -276,7 +276,7 @@ pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
     };
     for option in i.options {
         match option {
-            ast::IndexOption::Comment(text) => out.comment = String::from_utf8_lossy(text).into_owned(),
+            ast::IndexOption::Comment(text) => out.comment = columns::comment(text),
             ast::IndexOption::Using(name) => out.using_btree = name.is("btree"),
             ast::IndexOption::Ignored(ignored) => out.ignored = *ignored,
             _ => {}

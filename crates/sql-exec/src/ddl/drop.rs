@@ -127,7 +127,7 @@ pub(super) fn rename(s: &ast::RenameTable<'_>, cx: &mut DdlContext<'_>) -> SqlRe
         def.name.clone_from(&to.1);
         let (old, new) = ((from.0.as_str(), from.1.as_str()), (to.0.as_str(), to.1.as_str()));
         foreign::point_at(&mut def, old, new);
-        foreign::follow_rename(old, new, &mut change, cx)?;
+        foreign::follow_rename(old, new, &foreign::Renamed::default(), &mut change, cx)?;
         move_triggers(&mut change, (&from.0, &from.1), (&to.0, &to.1))?;
         change.remove_table(&from.0, &from.1).map_err(|e| storage_error(e, &from.1))?;
         change.put_table(def.clone()).map_err(|e| storage_error(e, &to.1))?;

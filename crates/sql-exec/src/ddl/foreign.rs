@@ -246,7 +246,12 @@ pub(super) fn keep(
 }
 
 /// Each key of the table, and each that refers to it, must still have an index.
-pub(super) fn check_indexes(old: &TableDef, def: &TableDef, snapshot: &Snapshot) -> SqlResult<()> {
+pub(super) fn check_indexes(
+    old: &TableDef,
+    def: &TableDef,
+    renamed: &Renamed,
+    snapshot: &Snapshot,
+) -> SqlResult<()> {
     let lost = |columns: &[usize]| {
         let index = index_for(old, columns).map(|i| old.indexes[i].name.clone()).unwrap_or_default();
         let text = format!("Cannot drop index '{index}': needed in a foreign key constraint");
@@ -264,7 +269,8 @@ pub(super) fn check_indexes(old: &TableDef, def: &TableDef, snapshot: &Snapshot)
                 continue;
             }
             let Some(before) = positions(old, &key.parent_columns) else { continue };
-            let now = positions(def, &key.parent_columns);
+            let names: Vec<String> = key.parent_columns.iter().map(|n| renamed.now(n).to_owned()).collect();
+            let now = positions(def, &names);
             if now.is_none_or(|now| index_for(def, &now).is_none()) {
                 return Err(lost(&before));
             }
@@ -273,10 +279,31 @@ pub(super) fn check_indexes(old: &TableDef, def: &TableDef, snapshot: &Snapshot)
     Ok(())
 }
 
-/// A parent got another name: the keys of its children follow.
+/// Columns that an ALTER TABLE gives other names: old and new.
+#[derive(Default)]
+pub(super) struct Renamed(Vec<(String, String)>);
+
+impl Renamed {
+    pub(super) fn of(old: &TableDef, def: &TableDef, moved: &dyn Fn(usize) -> Option<usize>) -> Self {
+        let pairs = old.columns.iter().enumerate().filter_map(|(at, column)| {
+            let now = &def.columns.get(moved(at)?)?.name;
+            (*now != column.name).then(|| (column.name.clone(), now.clone()))
+        });
+        Self(pairs.collect())
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    fn now<'a>(&'a self, name: &'a str) -> &'a str {
+        self.0.iter().find(|(old, _)| same_name(old, name)).map_or(name, |(_, new)| new)
+    }
+}
+
+/// A parent or columns of it got other names: the keys of its children follow.
 pub(super) fn follow_rename(
     from: (&str, &str),
     to: (&str, &str),
+    renamed: &Renamed,
     change: &mut CatalogChange,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<()> {
@@ -287,6 +314,12 @@ pub(super) fn follow_rename(
         }
         cx.lock_exclusive(child.schema(), child.name())?;
         let mut def = TableDef::clone(&child.def);
+        let keys = def.foreign_keys.iter_mut();
+        for key in keys.filter(|k| k.parent_schema == from.0 && k.parent_table == from.1) {
+            for name in &mut key.parent_columns {
+                *name = renamed.now(name).to_owned();
+            }
+        }
         point_at(&mut def, from, to);
         change.put_table(def).map_err(|e| storage_error(e, child.name()))?;
     }

@@ -41,6 +41,11 @@ impl<'a> PendingRules<'a> {
             }
             if let Some(g) = &rules.generated {
                 let expr = definition_expr(def, name, &g.expr, Clause::Generated)?;
+                if g.stored
+                    && let Some(error) = program::reads_auto_increment(def, &expr)?
+                {
+                    return Err(error);
+                }
                 def.columns[at].generated = Some(Generated { expr, stored: g.stored });
                 def.columns[at].default = DefaultValue::Null;
             }

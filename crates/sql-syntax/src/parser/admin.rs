@@ -358,7 +358,12 @@ impl<'a> Parser<'a> {
         if self.eat(b',') {
             xid.bqual = self.file_text()?;
             if self.eat(b',') {
+                let at = self.token;
                 xid.format = self.number()?;
+                if i32::try_from(xid.format).is_err() {
+                    self.token = at;
+                    return Err(Fail::Syntax);
+                }
             }
         }
         if xid.gtrid.len() > 64 || xid.bqual.len() > 64 {

@@ -13,7 +13,14 @@ impl<'a> Parser<'a> {
         if let Some(method) = self.compressed.take() {
             attributes.push(ColumnAttribute::Compressed { method });
         }
-        while let Some(attribute) = self.column_attribute()? {
+        let mut generated = false;
+        loop {
+            // A generated column is NULL or not by its expression.
+            if generated && self.is_any(&[Kw::NULL, Kw::NOT]) {
+                return Err(Fail::Syntax);
+            }
+            let Some(attribute) = self.column_attribute()? else { break };
+            generated |= matches!(attribute, ColumnAttribute::Generated(_));
             attributes.push(attribute);
         }
         Ok(self.alloc(ColumnDef { name, data_type, attributes: attributes.into_bump_slice() }))
