@@ -275,7 +275,8 @@ impl Charset {
             out.resize(out.len() + missing, 0);
         }
         let same = self == to || to == Self::Binary || (self == Self::Utf8mb3 && to == Self::Utf8mb4);
-        let ascii = self.has_ascii() && to.has_ascii() && bytes.is_ascii();
+        // Shift-JIS reads 0x5c as a backslash and writes the wide one.
+        let ascii = self.has_ascii() && to.has_ascii() && to != Self::Sjis && bytes.is_ascii();
         if self == Self::Binary || same || ascii {
             out.extend_from_slice(bytes);
             let whole = if self == Self::Binary { to.valid_prefix(bytes) } else { bytes.len() };

@@ -129,6 +129,13 @@ impl Table {
             space: 0,
         };
         table.note_ascii();
+        // Texts of ASCII alone may have contractions, too: no fast answer for what may be in one.
+        for (codes, _) in &part.contractions {
+            for code in codes.iter().filter(|c| (1..128).contains(*c)) {
+                table.ascii[*code as usize] = SLOW;
+                table.plain[*code as usize] = SLOW;
+            }
+        }
         table
     }
 
@@ -299,7 +306,8 @@ impl EightBit {
         if code < 0x80 && self.code(code as u8) == code {
             return Some(code as u8);
         }
-        (0..=255).find(|byte| self.code(*byte) == code)
+        // What stands for no character is never written.
+        (0..=255).find(|byte| self.code(*byte) == code && code != 0xfffd)
     }
     pub(crate) fn change_case(&self, byte: u8, upper: bool) -> u8 {
         self.0[if upper { 512 } else { 768 } + usize::from(byte)]

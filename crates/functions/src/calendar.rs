@@ -399,7 +399,7 @@ fn is_dated(v: &Value) -> bool {
 
 /// A date or datetime, or a text that is one and not only looks so.
 fn is_datetime(v: &Value) -> bool {
-    let parses = |s: &types::Str| types::temporal::parse_datetime(s.bytes()).is_some();
+    let parses = |s: &types::Str| types::temporal::parse_datetime(s.bytes()).is_some_and(|f| f.has_time);
     is_dated(v) && v.as_str().is_none_or(parses)
 }
 

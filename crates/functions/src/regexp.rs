@@ -148,7 +148,8 @@ pub(crate) fn replace(args: Args<'_>, ctx: &mut Context) -> Answer {
                     }
                 }
                 Some(other) => out.push(*other),
-                None => out.push(b'\\'),
+                // A backslash at the end stands for nothing.
+                None => {}
             }
         }
         done = whole.end();

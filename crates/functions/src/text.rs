@@ -255,6 +255,9 @@ pub(crate) fn conv(args: Args<'_>, ctx: &mut Context) -> Answer {
     if !valid(from) || !valid(to) {
         return NULL;
     }
+    if s.is_empty() {
+        return NULL;
+    }
     let value = parse_base(s.bytes(), from.unsigned_abs());
     ascii_text(&in_base(value, to), ctx)
 }
@@ -306,12 +309,12 @@ fn in_base(value: u64, base: i64) -> Vec<u8> {
 }
 
 fn based(args: Args<'_>, ctx: &mut Context, base: i64) -> Answer {
-    // What is no number says nothing of it.
-    let (kept, count) = (ctx.warnings.len(), ctx.warning_count);
-    let value = some!(args[0].to_integer(ctx)).bits();
-    ctx.warnings.truncate(kept);
-    ctx.warning_count = count;
-    ascii_text(&in_base(value, base), ctx)
+    // CONV from base 10: digits at the start of the text.
+    let s = some!(args[0].to_str(ctx));
+    if s.is_empty() {
+        return NULL;
+    }
+    ascii_text(&in_base(parse_base(s.bytes(), 10), base), ctx)
 }
 pub(crate) fn bin(args: Args<'_>, ctx: &mut Context) -> Answer {
     based(args, ctx, 2)

@@ -352,7 +352,11 @@ impl<'a> Planner<'a> {
         let field = other.ty.field;
         let number =
             field.is_integer() || matches!(field, FieldType::Decimal | FieldType::Float | FieldType::Double);
-        match &this.expr {
+        let inside = match &this.expr {
+            Expr::Collate(inside, _) => inside,
+            other => other,
+        };
+        match inside {
             Expr::Call { function, .. } if number && function.name() == "json_extract" => {
                 self.library_call("<json number>", vec![this])
             }

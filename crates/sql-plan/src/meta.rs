@@ -228,6 +228,11 @@ impl ExprType {
                 ((self.length.saturating_sub(sign + point)).max(1), self.decimals)
             }
             FieldType::LongLong => (if self.unsigned { 20 } else { 19 }.min(self.length.max(1)), 0),
+            // A literal's length is its digits, a column's may be less than what it holds.
+            FieldType::Tiny => (3, 0),
+            FieldType::Short => (5, 0),
+            FieldType::Int24 => (8 - sign, 0),
+            FieldType::Long => (self.length.clamp(1, 10), 0),
             _ => (self.length.saturating_sub(sign).clamp(1, 20), 0),
         }
     }

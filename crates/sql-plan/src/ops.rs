@@ -34,8 +34,8 @@ pub fn arith(op: ArithOp, left: &Value, right: &Value, cx: &mut Context) -> SqlR
         ArithOp::BitAnd => return Ok(bits(left, right, cx, |a, b| a & b)),
         ArithOp::BitOr => return Ok(bits(left, right, cx, |a, b| a | b)),
         ArithOp::BitXor => return Ok(bits(left, right, cx, |a, b| a ^ b)),
-        ArithOp::ShiftLeft => return Ok(bits(left, right, cx, |a, b| if b < 64 { a << b } else { 0 })),
-        ArithOp::ShiftRight => return Ok(bits(left, right, cx, |a, b| if b < 64 { a >> b } else { 0 })),
+        ArithOp::ShiftLeft => return Ok(shift(left, right, cx, u64::checked_shl)),
+        ArithOp::ShiftRight => return Ok(shift(left, right, cx, u64::checked_shr)),
     };
     result.map_err(value_error)
 }
@@ -45,6 +45,16 @@ fn bits(left: &Value, right: &Value, cx: &mut Context, op: fn(u64, u64) -> u64) 
         return Value::Null;
     }
     Value::UInt(op(to_bits(left, cx), to_bits(right, cx)))
+}
+
+/// The places are an int: the low 32 bits of a number, of a text the number at its start.
+fn shift(left: &Value, right: &Value, cx: &mut Context, op: fn(u64, u32) -> Option<u64>) -> Value {
+    if left.is_null() || right.is_null() {
+        return Value::Null;
+    }
+    let number = to_bits(left, cx);
+    let places = right.to_integer(cx).map_or(0, |n| n.bits() as u32);
+    Value::UInt(op(number, places).unwrap_or(0))
 }
 
 pub fn negate(value: &Value, cx: &mut Context) -> SqlResult<Value> {
@@ -512,10 +522,10 @@ pub fn warning_of(warning: &Warning) -> SqlError {
         }
         Warning::CastToSigned => other(
             1105,
-            "Cast to signed converted positive out-of-range integer to its negative complement".into(),
+            "Cast to signed converted positive out-of-range integer to it's negative complement".into(),
         ),
         Warning::CastToUnsigned => {
-            other(1105, "Cast to unsigned converted negative integer to its positive complement".into())
+            other(1105, "Cast to unsigned converted negative integer to it's positive complement".into())
         }
         Warning::WrongForFunction { what, text, function } => {
             other(1411, format!("Incorrect {what} value: '{text}' for function {function}"))

@@ -1,12 +1,13 @@
 //! Query blocks: FROM, WHERE, the select list, GROUP BY, HAVING, ORDER BY, LIMIT; set operations around them.
 
+use row_format::ColumnType;
 use sql_syntax::ast;
 use types::Value;
 
 use crate::access::{self, FromTable, JoinInput};
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{ColumnRef, Expr, SlotSet, Typed};
-use crate::meta::ColumnMeta;
+use crate::meta::{ColumnMeta, ExprType};
 use crate::plan::{
     GroupPlan, Into, IntoTarget, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan,
     SetOp, SetPlan, SetTerm, SortKey, Source,
@@ -739,6 +740,15 @@ pub(crate) fn scope_column(meta: &ColumnMeta) -> ScopeColumn {
     }
 }
 
+/// The type of a table's column; DOUBLE(p, s) has its number of digits.
+fn column_type(c: &catalog::ColumnDef) -> ExprType {
+    let ty = crate::typing::of_column(&c.ty, c.nullable, c.width);
+    match (&c.ty, c.decimals) {
+        (ColumnType::Double { .. } | ColumnType::Float { .. }, Some(decimals)) => ExprType { decimals, ..ty },
+        _ => ty,
+    }
+}
+
 /// The names of a base table.
 pub(crate) fn base_scope_table(
     slot: crate::expr::Slot,
@@ -762,7 +772,7 @@ pub(crate) fn scope_table_of(
         .map(|(i, c)| ScopeColumn {
             name: c.name.clone(),
             org_name: c.name.clone(),
-            ty: crate::typing::of_column(&c.ty, c.nullable, c.width),
+            ty: column_type(c),
             flags: crate::typing::column_flags(def, i),
             merged: false,
             invisible: c.invisible,

@@ -23,8 +23,16 @@ pub fn write_f32(v: f32, out: &mut Vec<u8>) {
 /// Appends a double with a fixed number of digits after the point.
 pub fn write_f64_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let start = out.len();
-    // Writing to a Vec cannot fail.
-    let _infallible = write!(out, "{v:.*}", usize::from(decimals));
+    let decimals = usize::from(decimals);
+    // No more digits are told than tell the number; writing to a Vec cannot fail.
+    let short = v.to_string();
+    let fraction = short.split_once('.').map_or(0, |(_, f)| f.len());
+    if v.is_finite() && fraction <= decimals {
+        let point = if fraction == 0 && decimals > 0 { "." } else { "" };
+        let _infallible = write!(out, "{short}{point}{:0<1$}", "", decimals - fraction);
+    } else {
+        let _infallible = write!(out, "{v:.decimals$}");
+    }
     if out[start..].iter().all(|b| matches!(b, b'-' | b'0' | b'.')) && out[start] == b'-' {
         out.remove(start);
     }

@@ -194,7 +194,10 @@ pub(crate) fn unquote(args: Args<'_>, ctx: &mut Context) -> Answer {
 }
 
 pub(crate) fn quote(args: Args<'_>, ctx: &mut Context) -> Answer {
-    if !matches!(args[0], Value::Str(_)) {
+    if !matches!(
+        args[0],
+        Value::Str(_) | Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_)
+    ) {
         return NULL;
     }
     let text = match &args[0] {

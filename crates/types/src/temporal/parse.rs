@@ -104,7 +104,10 @@ fn compact(text: &[u8], digits: usize) -> Option<TemporalText<DateTime>> {
         found.cut = len > 6;
         at += 1 + len;
     }
-    fields[0] = full_year(fields[0], year_digits);
+    // 00-00-00 is the zero date.
+    if fields[..3] != [0; 3] {
+        fields[0] = full_year(fields[0], year_digits);
+    }
     found.cut |= !only_spaces(&text[at..]);
     found.value = check(fields, micros)?.with_fsp(found.fsp);
     Some(found)
@@ -153,7 +156,10 @@ fn delimited(text: &[u8]) -> Option<TemporalText<DateTime>> {
         found.cut = len > 6;
         at += 1 + len;
     }
-    fields[0] = full_year(fields[0], year_digits);
+    // 00-00-00 is the zero date.
+    if fields[..3] != [0; 3] {
+        fields[0] = full_year(fields[0], year_digits);
+    }
     found.cut |= !only_spaces(&text[at..]);
     found.value = check(fields, micros)?.with_fsp(found.fsp);
     Some(found)
