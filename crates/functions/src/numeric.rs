@@ -118,7 +118,12 @@ fn round_int(v: Integer, n: i32, unsigned: bool) -> Answer {
 }
 
 pub(crate) fn round_double(v: f64, n: i32, truncate: bool) -> f64 {
-    let unit = 10f64.powi(n.abs());
+    // Beyond 22 the product of tens is not the nearest double.
+    let unit = if n.abs() <= 22 {
+        10f64.powi(n.abs())
+    } else {
+        format!("1e{}", n.abs()).parse().unwrap_or(f64::INFINITY)
+    };
     let how = |v: f64| if truncate { v.trunc() } else { v.round_ties_even() };
     if !unit.is_finite() {
         return if n > 0 { v } else { 0.0 };

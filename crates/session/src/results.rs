@@ -363,6 +363,16 @@ impl RowSink for ResultWriter<'_> {
                     Err(_) => self.null(),
                 }
             }
+            // DOUBLE(p, s) has its number of digits.
+            (StoredType::Double { .. } | StoredType::Float { .. }, _)
+                if self.options.format == Format::Text
+                    && self.columns.get(self.column).is_some_and(|c| c.decimals < NOT_FIXED_DECIMALS) =>
+            {
+                match row_format::decode(ty, bytes) {
+                    Ok(value) => return self.value(&value),
+                    Err(_) => self.null(),
+                }
+            }
             _ => self.packed_as_is(ty, bytes),
         }
         self.column += 1;

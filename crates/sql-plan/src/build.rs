@@ -360,6 +360,10 @@ impl<'a> Planner<'a> {
             Expr::Call { function, .. } if number && function.name() == "json_extract" => {
                 self.library_call("<json number>", vec![this])
             }
+            // Computed already.
+            Expr::Const(Value::Str(_)) if number && this.ty.nature == Nature::Json => {
+                self.library_call("<json number>", vec![this])
+            }
             _ => Ok(this),
         }
     }

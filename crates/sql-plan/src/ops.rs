@@ -63,8 +63,8 @@ pub fn negate(value: &Value, cx: &mut Context) -> SqlResult<Value> {
 
 /// The 64 bits of an integer of either sign.
 pub fn to_bits(value: &Value, cx: &mut Context) -> u64 {
-    // Texts count as the decimals they are.
-    if let Value::Str(_) = value {
+    // Texts and doubles count as the decimals they are.
+    if matches!(value.class(), Class::Str | Class::Double) {
         return value.to_decimal(cx).map_or(0, |d| to_bits(&d.into(), cx));
     }
     match value.to_integer(cx) {
