@@ -258,7 +258,7 @@ impl Charset {
         }
         self.encode(u32::from(b' '), &mut space);
         let mut rest = text;
-        while rest.len() % space.len() == 0
+        while rest.len().is_multiple_of(space.len())
             && let Some(shorter) = rest.strip_suffix(space.as_slice())
         {
             rest = shorter;

@@ -129,13 +129,13 @@ impl Rows {
     }
 
     /// An old collation of a Unicode character set, with its place behind the first one.
-    fn old(&mut self, set: Charset, id: u16, name: &str, weights: Weights, in_utf8: u16) {
+    fn padded(&mut self, set: Charset, id: u16, name: &str, weights: Weights, in_utf8: u16) {
         let name = format!("{}_{name}", set.name()).leak();
         self.add_like(id, name, set, SpacePad::Pad, weights, in_utf8);
     }
 
     /// The eight variants of a new one.
-    fn new(&mut self, set: Charset, root: u16, language: &str, behind: u16, place: Option<u8>) {
+    fn variants(&mut self, set: Charset, root: u16, language: &str, behind: u16, place: Option<u8>) {
         for variant in 0..8 {
             let (nopad, accents, case) = (variant & 4 != 0, variant & 2 != 0, variant & 1 != 0);
             let name = format!(
@@ -153,17 +153,17 @@ impl Rows {
 
     fn unicode(&mut self) {
         for (set, first, later, root) in UNICODE {
-            self.old(set, first, "unicode_ci", primary(UcaVersion::Uca400), 224);
-            self.old(set, first + 22, "unicode_520_ci", primary(UcaVersion::Uca520), 246);
-            self.new(set, root, "", 0, None);
+            self.padded(set, first, "unicode_ci", primary(UcaVersion::Uca400), 224);
+            self.padded(set, first + 22, "unicode_520_ci", primary(UcaVersion::Uca520), 246);
+            self.variants(set, root, "", 0, None);
             for (language, behind, old, new) in LANGUAGES {
                 if let Some(place) = old {
                     let (from, in_utf8) = if place >= 22 { (later, 608) } else { (first, 224) };
                     let weights = primary(UcaVersion::Old(place));
-                    self.old(set, from + behind, &format!("{language}_ci"), weights, in_utf8 + behind);
+                    self.padded(set, from + behind, &format!("{language}_ci"), weights, in_utf8 + behind);
                 }
                 if new.is_some() {
-                    self.new(set, root, &format!("{language}_"), behind, new);
+                    self.variants(set, root, &format!("{language}_"), behind, new);
                 }
             }
         }
@@ -174,8 +174,8 @@ impl Rows {
             (Charset::Utf16le, 56, 62),
         ];
         for (set, general, bin) in plain {
-            self.old(set, general, "general_ci", Weights::General, 45);
-            self.old(set, bin, "bin", Weights::Code, 46);
+            self.padded(set, general, "general_ci", Weights::General, 45);
+            self.padded(set, bin, "bin", Weights::Code, 46);
         }
     }
 
