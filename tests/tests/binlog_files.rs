@@ -76,8 +76,10 @@ fn files_have_mariadbs_names_and_format_and_statements_know_them() {
     assert!(text.contains("### UPDATE `d`.`t`") && text.contains("CREATE TABLE d.t"), "{text}");
     // A program that is not there reads nothing.
     if let Ok(path) = which("mariadb-binlog") {
-        let theirs = printed(&path, &files);
-        assert!(theirs.contains("### UPDATE `d`.`t`") && !theirs.contains("Warning"), "{theirs}");
+        assert!(printed(&path, &files).contains("### UPDATE `d`.`t`"));
+        // The last one is in use, as its head says.
+        let closed = printed(&path, &files[..1]);
+        assert!(closed.contains("CREATE TABLE d.t") && !closed.contains("Warning"), "{closed}");
     }
     c.run("PURGE BINARY LOGS TO 'mb.000002'");
     assert_eq!(names(&mut c), ["mb.000002"]);
@@ -210,7 +212,12 @@ fn a_large_transaction_becomes_a_file_by_a_rename() {
     create(&mut c);
     let replica = Replica::start(&Version::all()[0], 100, &[]);
     replica.follow(server.port, "");
-    c.run("INSERT INTO r.many SELECT seq, REPEAT('y', 280) FROM seq_1_to_60000");
+    c.run("BEGIN");
+    c.run("INSERT INTO r.many VALUES (0, REPEAT('y', 280))");
+    for power in 0..16 {
+        c.run(&format!("INSERT INTO r.many SELECT id + {}, t FROM r.many", 1 << power));
+    }
+    c.run("COMMIT");
     assert_eq!(names(&mut c), ["mb.000001", "mb.000002"]);
     let mut head = c.rows("SHOW BINLOG EVENTS IN 'mb.000002' LIMIT 3, 2");
     let body = head.pop().expect("the first event of the body");
@@ -223,4 +230,21 @@ fn a_large_transaction_becomes_a_file_by_a_rename() {
     c.run("INSERT INTO r.many VALUES (-5, 'small')");
     assert_eq!(c.rows("SELECT COUNT(*) FROM r.many WHERE t = 'z'"), ["0"]);
     equal(&server, &replica);
+}
+
+#[test]
+fn the_one_logs_segments_are_where_binlog_directory_says() {
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let option = format!("--binlog-directory={}", elsewhere.path().join("deep/segments").display());
+    let mut server = Server::start(&[&option, "--log-bin"]);
+    let mut c = server.client();
+    create(&mut c);
+    let before = position(&mut c);
+    server.kill();
+    server.restart();
+    let mut c = server.client();
+    assert_eq!((position(&mut c), c.rows("SELECT COUNT(*) FROM r.account")), (before, vec!["8".to_owned()]));
+    let there = std::fs::read_dir(elsewhere.path().join("deep/segments")).expect("the directory");
+    assert!(there.flatten().any(|e| e.path().extension().is_some_and(|x| x == "seg")));
+    assert!(!server.data().join("log").exists());
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use env::{Clock, OsDisk, RealClock};
+use env::{Clock, MountedDisk, OsDisk, RealClock};
 use session::backend::{Backend, EngineError};
 use session::error_log::{self, Severity};
 use session::event_log::{FileDoor, FilePlace};
@@ -85,6 +85,7 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     let disk = Arc::new(OsDisk::new(&directory));
     disk.create_root().map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
     let files = binlog_files(&variables, &disk)?;
+    let disk = with_binlog_directory(&variables, disk)?;
     let backend = Backend::open_with(&variables, disk, files, Arc::clone(clock))
         .map_err(|e| format!("Can't open data directory '{}': {}", directory.display(), why(&e)))?;
     let server = Server::new(variables, backend, Arc::clone(clock))
@@ -106,6 +107,22 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     });
     let closed = server.close().map_err(|e| format!("The shutdown was not clean: {e}"));
     outcome.and(closed)
+}
+
+/// The one log's segments are where `binlog_directory` says; a path that is not absolute is one in the data directory.
+fn with_binlog_directory(
+    variables: &GlobalVariables,
+    disk: Arc<OsDisk>,
+) -> Result<Arc<dyn env::Disk>, String> {
+    let given = variables.get(Var::BINLOG_DIRECTORY);
+    if given.as_str().is_empty() {
+        return Ok(disk);
+    }
+    let inner = OsDisk::new(disk.root().join(given.as_str()));
+    inner
+        .create_root()
+        .map_err(|e| format!("Can't create binlog directory '{}': {e}", inner.root().display()))?;
+    Ok(Arc::new(MountedDisk::new(disk, "log", Arc::new(inner))))
 }
 
 /// The door to the binary log's own files, if it has some.

@@ -16,11 +16,13 @@ pub mod signal;
 pub mod thread;
 
 mod aligned;
+mod mount;
 mod os;
 mod sim;
 
 pub use aligned::{ALIGNMENT, AlignedBuf};
 pub use clock::{Clock, ManualClock, RealClock, Stopwatch};
+pub use mount::MountedDisk;
 pub use os::OsDisk;
 pub use random::Random;
 pub use sim::{Fault, Operation, Rule, SimDisk};

@@ -63,6 +63,7 @@ variables! {
     BINLOG_COMMIT_WAIT_COUNT: "binlog_commit_wait_count", Global, uint(0, 18446744073709551615, 1), "0", Dynamic, Arg::Required, Inert;
     BINLOG_COMMIT_WAIT_USEC: "binlog_commit_wait_usec", Global, uint(0, 18446744073709551615, 1), "100000", Dynamic, Arg::Required, Inert;
     BINLOG_DIRECT_NON_TRANSACTIONAL_UPDATES: "binlog_direct_non_transactional_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
+    BINLOG_DIRECTORY: "binlog_directory", Global, Kind::Text, "", Fixed, Arg::Required, Wired;
     BINLOG_DO_DB: "binlog_do_db", Global, Kind::Text, "", Fixed, Arg::No, Inert;
     BINLOG_EXPIRE_LOGS_SECONDS: "binlog_expire_logs_seconds", Global, uint(0, 8553600, 1), "0", Dynamic, Arg::Required, Wired;
     BINLOG_FILE_CACHE_SIZE: "binlog_file_cache_size", Global, uint(8192, 18446744073709551615, 4096), "16384", Dynamic, Arg::Required, Inert;
