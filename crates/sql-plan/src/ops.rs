@@ -184,7 +184,7 @@ fn cast_to_signed(value: &Value, cx: &mut Context) -> Value {
     let Some(number) = value.to_integer(cx) else { return Value::Null };
     match (value.class(), number) {
         (Class::Double, _)
-            if value.to_f64(cx).is_some_and(|v| !(-9.3e18..9.223_372_036_854_775_8e18).contains(&v)) =>
+            if value.to_f64(cx).is_some_and(|v| !(i64::MIN as f64..i64::MAX as f64).contains(&v)) =>
         {
             cast_overflow(value, "SIGNED BIGINT", "INT", cx);
             Value::Int(if matches!(number, Integer::Signed(v) if v < 0) { i64::MIN } else { i64::MAX })
