@@ -3,7 +3,7 @@ import re, select, socket, statistics, subprocess, sys, threading, time
 from client import Client
 from fidelity import semisync_on
 from followers import Replica
-from servers import Server
+from servers import DISK, Server
 
 TABLES, ROWS = 4, 100000
 KINDS = {'morse': 'one log', 'file': 'own FILE', 'mariadb': 'MariaDB FILE'}
@@ -41,6 +41,17 @@ def prepare(server):
         sys.exit(r.stdout + r.stderr)
 
 
+def settle(server, seconds=60):
+    """Waits until the server has written what the run before left: less than 1 MB in two seconds."""
+    end, before = time.time() + seconds, server.counters()[2]
+    while DISK and time.time() < end:
+        time.sleep(2)
+        now = server.counters()[2]
+        if now - before < 1 << 20:
+            return
+        before = now
+
+
 def result(out):
     """Rate, p99, maximum latency in ms, transactions, and the rate of each second."""
     number = lambda what: float(re.search(what, out).group(1))
@@ -67,6 +78,7 @@ def profiles(args):
     for kind in kinds(args):
         server = start(kind, args, disk=model(args))
         prepare(server)
+        settle(server)
         for name, flush, sync in (('D1', 1, 1), ('D2', 2, 0), ('D3', 0, 0)):
             server.sql('set global innodb_flush_log_at_trx_commit = %d; set global sync_binlog = %d' % (flush, sync))
             for threads in map(int, args.threads.split(',')):
@@ -84,6 +96,7 @@ def nine(args):
     for kind in kinds(args):
         server = start(kind, args, disk=model(args))
         prepare(server)
+        settle(server)
         for sync in (['-'] if kind == 'morse' else [0, 1]):
             for flush in (0, 1, 2):
                 server.sql('set global innodb_flush_log_at_trx_commit = %d' % flush + ('' if sync == '-' else '; set global sync_binlog = %d' % sync))

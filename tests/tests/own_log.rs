@@ -44,6 +44,10 @@ const WORKLOAD: &[&str] = &[
     "ROLLBACK",
     "ALTER TABLE u ADD COLUMN c INT DEFAULT 9",
     "INSERT INTO u VALUES (103, 'behind', 7)",
+    // A statement about a database makes mariadb-binlog say the next one's `use` again.
+    "CREATE DATABASE other",
+    "CREATE TABLE other.x (a INT) /*! COMMENT = 'to its end' */",
+    "DROP DATABASE other",
 ];
 
 fn morse_binlog(arguments: &[&str]) -> Output {

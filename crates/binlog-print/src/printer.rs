@@ -454,11 +454,14 @@ impl Printer {
     /// Statements of other databases are left out, except those that end or shape a transaction.
     fn selects_statement(&self, database: &[u8], sql: &[u8]) -> bool {
         let Some(wanted) = &self.selection.database else { return true };
-        const SHAPES: [&[u8]; 5] = [b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"XA "];
-        let starts =
-            |word: &&[u8]| sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-        wanted == self.rewritten(database) || SHAPES.iter().any(starts)
+        wanted == self.rewritten(database) || shapes_transaction(sql)
     }
+}
+
+/// Whether a statement begins, ends or divides a transaction.
+pub(crate) fn shapes_transaction(sql: &[u8]) -> bool {
+    const SHAPES: [&[u8]; 5] = [b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"XA "];
+    SHAPES.iter().any(|word| sql.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
 }
 
 /// What a GTID event's line says of the group.

@@ -6,10 +6,11 @@ use base::Corruption;
 use event_format::base64;
 use event_format::{
     ExecuteLoad, Header, IntVar, IntVarKind, Query, QueryHead, Rand, UserValue, UserVar, gtid_flags_extra,
+    header_flags,
 };
 use types::Decimal;
 
-use crate::printer::Printer;
+use crate::printer::{Printer, shapes_transaction};
 use crate::session::{Wanted, quoted_name};
 use crate::{Base64, names};
 
@@ -27,6 +28,10 @@ impl Printer {
     ) -> Result<(), Corruption> {
         let name = if query.compressed { "Query_compressed" } else { "Query" };
         let wanted = self.statement(header, event, name, (&query.head, query.database, query.status), out)?;
+        if header.flags & header_flags::SUPPRESS_USE != 0 && !shapes_transaction(&query.sql) {
+            // It may have made or dropped the database, as mariadb-binlog sees it: the next statement names its own again.
+            self.session.database.clear();
+        }
         const ENDS: u8 = gtid_flags_extra::COMMIT_ALTER | gtid_flags_extra::ROLLBACK_ALTER;
         if wanted.alter_flags & (gtid_flags_extra::START_ALTER | ENDS) == 0 {
             out.extend_from_slice(&query.sql);
