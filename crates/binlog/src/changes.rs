@@ -7,14 +7,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use base::{Corruption, Lsn, TableId};
-use event_format::RowsKind;
+use event_format::{Bitmap, RowsKind};
 use hashbrown::HashMap;
+use log_format::context::Sparse;
 use log_format::record::{
-    Announce, Before, LongValue, Record, RowDelete, RowInsert, RowUpdate, Statement, row_flags,
+    Announce, Before, LongValue, Record, RowDelete, RowInsert, RowUpdate, Statement, event_options, row_flags,
 };
 use page_format::{PageOp, record_flags};
 
 use crate::api::ReadError;
+use crate::columns::Images;
 use crate::frames::Frames;
 use crate::image::{self, Long};
 use crate::tables::{TableInfo, Tables};
@@ -26,9 +28,17 @@ pub(crate) struct UsedTable {
     pub(crate) id: TableId,
     pub(crate) options: u8,
     pub(crate) info: Arc<TableInfo>,
+    pub(crate) images: Images,
+    written: Box<[u8]>,
 }
 
-/// One changed row. Images are of all columns.
+impl UsedTable {
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.info, &other.info) && self.options == other.options && self.written == other.written
+    }
+}
+
+/// One changed row. Images have all columns, or those that its event needs and NULL in the others.
 #[derive(Debug)]
 pub(crate) struct Change {
     /// Index into [`Changes::tables`].
@@ -44,6 +54,10 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    fn of(table: usize, kind: RowsKind, before: Vec<u8>, after: Vec<u8>) -> Self {
+        Self { table, kind, starts_statement: false, statement: 0, before, after }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.before.len() + self.after.len()
     }
@@ -61,6 +75,8 @@ pub(crate) struct Changes<'a> {
     definitions: &'a Tables,
     records: Records,
     tables: Vec<UsedTable>,
+    /// What was said last of a table: an index into `tables`.
+    named: HashMap<TableId, usize>,
     /// Statements begun so far, and the texts that have been met, by the number of their statement.
     statements: u64,
     texts: VecDeque<(u64, Vec<u8>)>,
@@ -83,6 +99,7 @@ impl<'a> Changes<'a> {
             definitions,
             records,
             tables: Vec::new(),
+            named: HashMap::new(),
             statements: 0,
             texts: VecDeque::new(),
             base: Default::default(),
@@ -163,7 +180,7 @@ impl<'a> Changes<'a> {
             self.base.1.clear();
             self.base.1.extend_from_slice(bytes);
         }
-        let Some(table) = self.tables.iter().rposition(|t| t.id == table) else {
+        let Some(table) = self.named.get(&table).copied() else {
             let found = Corruption::new("", "table definition", "one that was named before", "none");
             return Err(self.frames.corrupt(lsn, found));
         };
@@ -199,7 +216,7 @@ impl<'a> Changes<'a> {
         None
     }
 
-    fn announce(&mut self, id: TableId, announce: Announce) -> Result<(), ReadError> {
+    fn announce(&mut self, id: TableId, announce: Announce<'_>) -> Result<(), ReadError> {
         let lsn = announce.definition;
         let frames = &mut *self.frames;
         let info =
@@ -213,7 +230,15 @@ impl<'a> Changes<'a> {
                     Err(e) => Err(frames.corrupt(lsn, e)),
                 }
             })?;
-        self.tables.push(UsedTable { id, options: announce.options, info });
+        let image = announce.options & event_options::IMAGE;
+        let images = Images::new(&info, image, announce.written);
+        let used =
+            UsedTable { id, options: announce.options, written: announce.written.into(), info, images };
+        let index = self.tables.iter().position(|known| known.is(&used)).unwrap_or_else(|| {
+            self.tables.push(used);
+            self.tables.len() - 1
+        });
+        self.named.insert(id, index);
         Ok(())
     }
 
@@ -237,20 +262,28 @@ impl<'a> Changes<'a> {
             }
             _ => false,
         };
-        let after = self.image(table, Body { bytes: r.body(), has_long }, false)?;
-        Ok(Change {
-            table,
-            kind: RowsKind::Write,
-            starts_statement: false,
-            statement: 0,
-            before: Vec::new(),
-            after,
-        })
+        let after = self.image(table, Body { bytes: r.body(), has_long }, None)?;
+        Ok(Change::of(table, RowsKind::Write, Vec::new(), after))
     }
 
     fn updated(&mut self, r: &RowUpdate<'_>, table: usize) -> Result<Change, ReadError> {
-        let Before::Full(old) = r.before else {
-            return Err(Corruption::new("", "row before the change", "the whole row", "a part of it").into());
+        let old = match (r.before, r.context, r.splices()) {
+            (Before::Full(old), ..) => old,
+            (Before::Removed(removed), Some(context), Some(splices)) => {
+                let (old, new) = Sparse::of_update(context, splices, removed)?;
+                let used = &self.tables[table];
+                let (mut before, mut after) = (Vec::new(), Vec::new());
+                let wanted = Bitmap(&used.images.update_before);
+                old.columns(&used.info.definition.columns, &|i| wanted.get(i), &mut before)?;
+                let wanted = used.images.update_after().ok_or_else(no_columns)?;
+                new.columns(&used.info.definition.columns, &|i| Bitmap(wanted).get(i), &mut after)?;
+                return Ok(Change::of(table, RowsKind::Update, before, after));
+            }
+            _ => {
+                return Err(
+                    Corruption::new("", "row before the change", "the whole row", "a part of it").into()
+                );
+            }
         };
         let mut new = Vec::new();
         let applied = r.splices().and_then(|splices| splices.apply(old, &mut new));
@@ -260,7 +293,9 @@ impl<'a> Changes<'a> {
         let had_long = r.flags & row_flags::OVERFLOW_BEFORE != 0;
         let has_long =
             matches!(r.part.op, PageOp::UpdateRow { flags, .. } if flags & record_flags::OVERFLOW != 0);
-        let before = self.image(table, Body { bytes: old, has_long: had_long }, true)?;
+        let known = self.tables[table].images.update_after().is_some();
+        let wanted = known.then(|| self.tables[table].images.update_before.clone());
+        let before = self.image(table, Body { bytes: old, has_long: had_long }, wanted)?;
         // A value that stays is the one before; one that is new stands in this transaction.
         let kept = if had_long { chains(&self.tables[table].info, old)? } else { Vec::new() };
         if has_long && !kept.is_empty() {
@@ -272,52 +307,59 @@ impl<'a> Changes<'a> {
         } else {
             self.long.clear();
         }
-        let after = self.image(table, Body { bytes: &new, has_long }, true)?;
-        Ok(Change { table, kind: RowsKind::Update, starts_statement: false, statement: 0, before, after })
+        let wanted = self.tables[table].images.update_after().map(<[u8]>::to_vec);
+        let after = self.image(table, Body { bytes: &new, has_long }, wanted)?;
+        Ok(Change::of(table, RowsKind::Update, before, after))
     }
 
     fn deleted(&mut self, r: &RowDelete<'_>, table: usize) -> Result<Change, ReadError> {
+        let images = &self.tables[table].images;
+        // Which columns of a row with a new key have changed may have to be found out.
+        let compared = r.flags & row_flags::KEY_UPDATE != 0 && images.update_after().is_none();
+        let wanted = images.delete.clone();
         let Some(old) = r.before else {
-            return Err(Corruption::new("", "row before the change", "the whole row", "none").into());
+            let Some(context) = r.context else {
+                return Err(Corruption::new("", "row before the change", "the whole row", "none").into());
+            };
+            let columns = &self.tables[table].info.definition.columns;
+            let mut before = Vec::new();
+            Sparse::of_context(context)?.columns(columns, &|i| Bitmap(&wanted).get(i), &mut before)?;
+            return Ok(Change::of(table, RowsKind::Delete, before, Vec::new()));
         };
         let had_long = r.flags & row_flags::OVERFLOW_BEFORE != 0;
-        let before = self.image(table, Body { bytes: old, has_long: had_long }, true)?;
-        Ok(Change {
-            table,
-            kind: RowsKind::Delete,
-            starts_statement: false,
-            statement: 0,
-            before,
-            after: Vec::new(),
-        })
+        let before =
+            self.image(table, Body { bytes: old, has_long: had_long }, (!compared).then_some(wanted))?;
+        Ok(Change::of(table, RowsKind::Delete, before, Vec::new()))
     }
 
     /// The image of all columns. A long value is one of those that were logged before the change, or stands in overflow records; one
-    /// that was not logged because no event needs it becomes empty.
-    fn image(&mut self, table: usize, body: Body<'_>, left_out_allowed: bool) -> Result<Vec<u8>, ReadError> {
+    /// that is not among the wanted columns becomes empty.
+    fn image(&mut self, table: usize, body: Body<'_>, wanted: Option<Vec<u8>>) -> Result<Vec<u8>, ReadError> {
         let mut out = Vec::with_capacity(body.bytes.len());
         if !body.has_long {
             out.extend_from_slice(body.bytes);
             return Ok(out);
         }
         let used = &self.tables[table];
-        let image = used.options & log_format::record::event_options::IMAGE;
         let (frames, long) = (&mut *self.frames, &self.long);
-        let optional = |column: usize| left_out_allowed && image < 2 && used.info.blobs.contains(&column);
+        let left_out = |column: usize| wanted.as_ref().is_some_and(|wanted| !Bitmap(wanted).get(column));
         image::with_long_values(
             &used.info,
             body.bytes,
             &mut |value: Long| match long.get(&(value.column as u32)) {
+                _ if left_out(value.column) => Ok(Vec::new()),
                 Some(bytes) => Ok(bytes.clone()),
-                None => match overflow(frames, value) {
-                    Err(ReadError::Gone { .. }) if optional(value.column) => Ok(Vec::new()),
-                    other => other,
-                },
+                None => overflow(frames, value),
             },
             &mut out,
         )?;
         Ok(out)
     }
+}
+
+#[cold]
+fn no_columns() -> Corruption {
+    Corruption::new("", "written columns", "those of the statement", "none")
 }
 
 /// Long values that a stored body refers to.

@@ -20,7 +20,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use base::Lsn;
+use base::{Lsn, TableId};
 use event_format::{
     Annotate, Bitmap, End, Event, EventKind, GtidEvent, Header, Query, QueryHead, Rows, RowsKind, RowsWriter,
     Stamp, StatusVariable, XaPrepare, gtid_flags, gtid_flags_extra, header_flags, rows_flags,
@@ -29,7 +29,7 @@ use log_format::record::{Record, commit_flags, event_options};
 
 use crate::api::{EmitError, EmitOptions, EventSink, GroupHead};
 use crate::branch::{self, Branch};
-use crate::changes::{Change, Changes};
+use crate::changes::{Change, Changes, UsedTable};
 use crate::frames::Frames;
 use crate::image;
 use crate::tables::{TableInfo, Tables};
@@ -40,11 +40,6 @@ const LOOK_AHEAD: usize = 1 << 20;
 
 /// "Extra engines" of an XA PREPARE.
 const XA_PREPARE_ENGINES: u8 = 0xff;
-
-/// Values of binlog_row_image.
-const MINIMAL: u8 = 0;
-const NOBLOB: u8 = 1;
-const FULL_NODUP: u8 = 3;
 
 /// A rows event that is being filled.
 struct Open {
@@ -318,15 +313,16 @@ impl GroupWriter<'_> {
         &mut self,
         changes: &Changes<'_>,
         ahead: impl Iterator<Item = &'c Change>,
-        mapped: &mut Vec<usize>,
+        mapped: &mut Vec<TableId>,
     ) -> Result<(), EmitError> {
         let mut wanted = Vec::new();
         for change in ahead {
-            if !wanted.contains(&change.table) {
+            let id = |table: &usize| changes.table(*table).id;
+            if !wanted.iter().any(|table| id(table) == id(&change.table)) {
                 wanted.push(change.table);
             }
         }
-        if wanted.iter().all(|table| mapped.contains(table)) {
+        if wanted.iter().all(|table| mapped.contains(&changes.table(*table).id)) {
             return Ok(());
         }
         if !mapped.is_empty() {
@@ -343,7 +339,7 @@ impl GroupWriter<'_> {
             );
             let stamp = self.stamp(End::Unstated);
             self.write(&Event::TableMap(event), stamp, false)?;
-            mapped.push(table);
+            mapped.push(used.id);
         }
         Ok(())
     }
@@ -351,7 +347,7 @@ impl GroupWriter<'_> {
     /// Adds a row to the open event, or to a new one.
     fn row(&mut self, changes: &Changes<'_>, change: &Change) -> Result<(), EmitError> {
         let used = changes.table(change.table);
-        let (present, present_after) = columns(&used.info, used.options & event_options::IMAGE, change)?;
+        let (present, present_after) = columns(used, change)?;
         let mut images = std::mem::take(&mut self.images);
         let (first, second) = match change.kind {
             RowsKind::Write => (&change.after, None),
@@ -432,24 +428,15 @@ fn project(table: &TableInfo, body: &[u8], present: &[u8], out: &mut Vec<u8>) ->
     Ok(image::project(table, body, Bitmap(present), out)?)
 }
 
-/// The columns in a change's images as binlog_row_image wants them: of the first, and of the image after an UPDATE.
-fn columns(table: &TableInfo, image: u8, change: &Change) -> Result<(Vec<u8>, Vec<u8>), EmitError> {
-    let all = || table.all.clone();
-    let is_blob = |i: usize| table.blobs.contains(&i);
-    Ok(match (image, change.kind) {
-        (_, RowsKind::Write) => (all(), Vec::new()),
-        (MINIMAL, RowsKind::Delete) => (table.key.clone(), Vec::new()),
-        (NOBLOB, RowsKind::Delete) => (image::without(table, is_blob), Vec::new()),
-        (_, RowsKind::Delete) => (all(), Vec::new()),
-        (MINIMAL, RowsKind::Update) => {
-            (table.key.clone(), image::changed(table, &change.before, &change.after)?)
+/// The columns in a change's images: of the first, and of the image after an UPDATE.
+fn columns(used: &UsedTable, change: &Change) -> Result<(Vec<u8>, Vec<u8>), EmitError> {
+    let images = &used.images;
+    Ok(match change.kind {
+        RowsKind::Write => (images.insert.clone(), Vec::new()),
+        RowsKind::Delete => (images.delete.clone(), Vec::new()),
+        RowsKind::Update => {
+            let after = images.after_update(&used.info, &change.before, &change.after)?;
+            (images.update_before.clone(), after)
         }
-        (NOBLOB, RowsKind::Update) => {
-            let changed = image::changed(table, &change.before, &change.after)?;
-            let stays = |i: usize| is_blob(i) && !Bitmap(&changed).get(i);
-            (image::without(table, is_blob), image::without(table, stays))
-        }
-        (FULL_NODUP, RowsKind::Update) => (all(), image::changed(table, &change.before, &change.after)?),
-        (_, RowsKind::Update) => (all(), all()),
     })
 }

@@ -5,7 +5,8 @@
 //! log_files   which segments are files of the binary log, retention, GTID states and positions
 //! reader      next group: at the log's end by `feed`, behind it by scanning `frames`
 //! transaction records of one transaction, forwards, without what was rolled back
-//! changes     records to changed rows, with whole images     tables, image   definitions, columns
+//! changes     records to changed rows                         tables, image   definitions, columns
+//! columns     which columns the images have: binlog_row_image
 //! group       changed rows to events
 //! undecided   the events of a transaction that has not committed yet: for a binary log in files of its own
 //! ```
@@ -17,6 +18,7 @@
 mod api;
 mod branch;
 mod changes;
+mod columns;
 mod feed;
 mod frames;
 mod group;

@@ -24,6 +24,8 @@ pub(crate) struct TableInfo {
     pub(crate) key: Vec<u8>,
     /// Columns that NOBLOB leaves out of an image when it can.
     pub(crate) blobs: Vec<usize>,
+    /// Columns that images of updates and deletes leave out.
+    generated: Vec<usize>,
 }
 
 impl TableInfo {
@@ -42,7 +44,16 @@ impl TableInfo {
             true => Vec::new(),
             false => (0..width).filter(|i| is_blob(*i) && !in_key(*i)).collect(),
         };
-        Ok(Self { types, descriptions: Default::default(), all, key, blobs, definition })
+        let generated = (0..width).filter(|i| definition.columns[*i].generated && !in_key(*i)).collect();
+        Ok(Self { types, descriptions: Default::default(), all, key, blobs, generated, definition })
+    }
+
+    pub(crate) fn is_generated(&self, column: usize) -> bool {
+        self.generated.contains(&column)
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        !self.definition.primary_key.is_empty()
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -202,6 +213,7 @@ mod tests {
                     }
                     _ => None,
                 },
+                generated: false,
             };
             assert_eq!(column_type(&defined).unwrap(), ty);
         }

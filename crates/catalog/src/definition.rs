@@ -222,6 +222,16 @@ impl TableDef {
         }
     }
 
+    /// What replicas take for the primary key: else the first unique key of whole columns that are never NULL.
+    fn event_key(&self) -> &[KeyPart] {
+        let never_null = |part: &KeyPart| part.prefix.is_none() && !self.columns[part.column].nullable;
+        let stands_for_it = |index: &&IndexDef| index.unique && index.parts.iter().all(never_null);
+        match &self.indexes[0].parts[..] {
+            [] => self.indexes[1..].iter().find(stands_for_it).map_or(&[], |index| &index.parts),
+            parts => parts,
+        }
+    }
+
     /// What the binary log says of the table.
     fn binlog_definition(&self) -> Vec<u8> {
         let primary = |part: &KeyPart| (part.column as u32, part.prefix.map_or(0, u32::from));
@@ -229,7 +239,7 @@ impl TableDef {
             database: self.schema.clone(),
             table: self.name.clone(),
             columns: self.columns.iter().map(ColumnDef::binlog_definition).collect(),
-            primary_key: self.indexes[0].parts.iter().map(primary).collect(),
+            primary_key: self.event_key().iter().map(primary).collect(),
         };
         let mut out = Vec::new();
         definition.encode(&mut out);
@@ -265,6 +275,7 @@ impl ColumnDef {
             ),
             collation: self.ty.collation().map(Collation::id),
             members,
+            generated: self.generated.is_some(),
         }
     }
 }

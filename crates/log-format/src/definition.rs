@@ -35,6 +35,8 @@ pub struct DefinedColumn {
     pub collation: Option<u16>,
     /// Of ENUM and SET.
     pub members: Option<Vec<Vec<u8>>>,
+    /// Its value comes from other columns: events of updates and deletes leave it out.
+    pub generated: bool,
 }
 
 /// How a column's packed bytes are found.
@@ -49,6 +51,7 @@ const NULLABLE: u8 = 1;
 const UNSIGNED: u8 = 2;
 const TEXT: u8 = 4;
 const MEMBERS: u8 = 8;
+const GENERATED: u8 = 16;
 
 impl Definition {
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -108,7 +111,8 @@ impl DefinedColumn {
             flag(self.nullable, NULLABLE)
                 | flag(self.unsigned, UNSIGNED)
                 | flag(self.collation.is_some(), TEXT)
-                | flag(self.members.is_some(), MEMBERS),
+                | flag(self.members.is_some(), MEMBERS)
+                | flag(self.generated, GENERATED),
         );
         if let Some(collation) = self.collation {
             out.put_varint(u64::from(collation));
@@ -130,8 +134,8 @@ impl DefinedColumn {
             (_, bytes) => return Err(Corruption::new("", "length bytes", "1 to 4", bytes)),
         };
         let flags = reader.u8("column flags")?;
-        if flags & !(NULLABLE | UNSIGNED | TEXT | MEMBERS) != 0 {
-            return Err(Corruption::new("", "column flags", "0 to 15", flags));
+        if flags & !(NULLABLE | UNSIGNED | TEXT | MEMBERS | GENERATED) != 0 {
+            return Err(Corruption::new("", "column flags", "0 to 31", flags));
         }
         let mut collation = None;
         if flags & TEXT != 0 {
@@ -149,7 +153,8 @@ impl DefinedColumn {
             members = Some(list);
         }
         let (nullable, unsigned) = (flags & NULLABLE != 0, flags & UNSIGNED != 0);
-        Ok(Self { name, type_code, metadata, shape, nullable, unsigned, collation, members })
+        let generated = flags & GENERATED != 0;
+        Ok(Self { name, type_code, metadata, shape, nullable, unsigned, collation, members, generated })
     }
 
     /// Packed bytes at the start of `rest`, length bytes included: how many of them are length bytes, and how many there are.
@@ -194,6 +199,7 @@ mod tests {
             unsigned: false,
             collation: None,
             members: None,
+            generated: false,
         };
         Definition {
             database: "test".into(),
@@ -206,6 +212,7 @@ mod tests {
                     ..column("c", 15, &[0x90, 1], Shape::Prefixed(2))
                 },
                 DefinedColumn {
+                    generated: true,
                     members: Some(vec![b"x".to_vec(), b"".to_vec()]),
                     collation: Some(45),
                     ..column("e", 254, &[247, 1], Shape::Fixed(1))
@@ -222,7 +229,7 @@ mod tests {
         let golden: &[u8] = b"\x04test\x01t\x03\
             \x02id\x03\x00\x08\x02\
             \x01c\x0f\x02\x90\x01\x05\x05\x80\x12\
-            \x01e\xfe\x02\xf7\x01\x02\x0c\x2d\x02\x01x\x00\
+            \x01e\xfe\x02\xf7\x01\x02\x1c\x2d\x02\x01x\x00\
             \x01\x00\x00";
         assert_eq!(out, golden);
         assert_eq!(Definition::decode(&out), Ok(definition()));

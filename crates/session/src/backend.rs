@@ -60,6 +60,7 @@ impl Backend {
         let log = Arc::clone(engine.log());
         let positions = GtidPositions::from_gtids(engine.report().recovered.gtids.iter().copied());
         let committer = Arc::new(Committer::new(log, Arc::clone(&clock), positions));
+        committer.set_state_interval(variables.u64(Var::INNODB_BINLOG_STATE_INTERVAL));
         committer.keep_for_commits(engine.report().recovered.binlog_needs);
         let source = Arc::clone(&committer);
         engine.set_gtid_source(move || source.state());

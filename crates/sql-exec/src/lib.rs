@@ -9,6 +9,7 @@
 //! | `sort`, `spill` | sorts, and rows that go to disk |
 //! | `load`, `outfile` | LOAD DATA, SELECT ... INTO OUTFILE |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
+//! | `written` | which columns a change names, for the binlog |
 //! | `row_events` | changes of rows that a binlog brings |
 #![forbid(unsafe_code)]
 
@@ -41,6 +42,7 @@ mod subquery;
 mod trigger;
 mod update;
 mod window;
+mod written;
 
 pub use admin::table_admin;
 pub use context::{

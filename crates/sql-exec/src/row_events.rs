@@ -39,6 +39,14 @@ pub fn apply_rows(
     rows: &Rows<'_>,
 ) -> SqlResult<u64> {
     check_types(table, columns)?;
+    if cx.trx.wants_written_columns().is_some() {
+        let written = rows.present_after.unwrap_or(rows.present);
+        let mut said = vec![0; table.def.columns.len().div_ceil(8)];
+        for column in (0..table.def.columns.len().min(rows.width)).filter(|i| written.get(*i)) {
+            said[column / 8] |= 1 << (column % 8);
+        }
+        cx.trx.set_written_columns(&table.table, said.into());
+    }
     let mut exec = Exec::of_definitions(cx);
     if rows.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0 {
         exec.relations = Arc::clone(relations);

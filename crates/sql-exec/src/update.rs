@@ -33,6 +33,9 @@ type FoundRow = (usize, RowBuf, Vec<(usize, Value)>);
 impl Exec<'_, '_> {
     pub(crate) fn update(&mut self, plan: &UpdatePlan) -> SqlResult<Outcome> {
         let before = self.cx.warnings.count();
+        for target in &plan.targets {
+            self.say_updated_columns(&target.table, &target.assignments);
+        }
         let (mut matched, mut changed) = (0u64, 0u64);
         if let Some(access) = point_access(&plan.select)
             && plan.targets.len() == 1

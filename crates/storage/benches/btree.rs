@@ -92,6 +92,7 @@ fn update(store: &Store, tree: &Tree, key: &[u8], new: &[u8], splices: &mut Spli
             version,
             key,
             before: Before::Full(&before),
+            context: None,
         })
     };
     leaf.log(op, record).expect("update");
@@ -114,6 +115,7 @@ fn mark(store: &Store, tree: &Tree, key: &[u8]) {
             version,
             key,
             before: None,
+            context: None,
         })
     };
     leaf.log(op, record).expect("delete");

@@ -151,6 +151,60 @@ fn a_transaction_that_began_files_ago_keeps_them() {
     assert_eq!(rest.state["t1"].len(), 2);
 }
 
+/// A transaction fills the log's memory up to `left` bytes, then changes its first row for replicas: in between the segment may end.
+/// After a crash all files before that of its commit are purged. Whether the segment ended at that row.
+fn purged_behind_a_definition(left: usize) -> bool {
+    const RING: usize = 128 << 10;
+    let setup = Setup { ring: RING, segment: 32 << 10, ..Setup::default() };
+    let (world, sim, mut specs) = World::new(setup);
+    let log = world.engine.log();
+    world.durable().unwrap();
+    let mut trx = world.begin();
+    trx.set_log_options(storage::trx::LogOptions::default());
+    let (start, mut id) = (log.reserved_lsn(), 0);
+    while log.reserved_lsn() - start + 300 + (left as u64) < RING as u64 {
+        id += 1;
+        world.insert(&mut trx, 0, &NewRow { word: vec![b'w'; 100], ..NewRow::small(id) }).unwrap();
+    }
+    trx.set_log_options(storage::trx::LogOptions { replicate: true, full_image: true, event_options: 2 });
+    trx.start_statement();
+    let before = log.reserved_lsn();
+    world.insert(&mut trx, 1, &NewRow { word: vec![b'w'; 1900], ..NewRow::small(1) }).unwrap();
+    let apart = log.segment_from() > before;
+    world.commit(trx).unwrap();
+    drop(world);
+    sim.crash();
+    let world = World::open(&sim, setup, &mut specs).unwrap();
+    let mut reader = world.binlog.reader(Start::Oldest).unwrap();
+    let file = loop {
+        match reader.next(Wait::No).unwrap() {
+            Next::Group(head) => break head.position.segment,
+            Next::Rotated { .. } => {}
+            Next::Nothing => panic!("no group"),
+        }
+    };
+    drop(reader);
+    world.binlog.purge_to(file).unwrap();
+    for id in 2000..2003 {
+        one(&world, id);
+        world.binlog.rotate().unwrap();
+        world.engine.pool().flush_all().unwrap();
+        while world.engine.purge_some(1000).unwrap() > 0 {}
+        world.engine.checkpoint().unwrap();
+        world.engine.release_log();
+    }
+    let mut all = Replica::default();
+    all.follow(&mut world.binlog.reader(Start::Oldest).unwrap());
+    assert_eq!((all.groups, all.state["t1"].len()), (4, 1));
+    apart
+}
+
+#[test]
+fn a_definition_in_the_segment_before_its_row_is_kept_with_it() {
+    let apart = (0..12).filter(|n| purged_behind_a_definition(n * 200)).count();
+    assert!(apart > 2, "{apart} times the segment ended between a definition and its row, or behind it");
+}
+
 #[test]
 fn a_reset_begins_anew_and_survives_a_crash() {
     let (world, sim, mut specs) = World::new(Setup::default());

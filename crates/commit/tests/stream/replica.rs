@@ -138,12 +138,20 @@ fn change(table: &mut std::collections::BTreeMap<i32, Row>, rows: &Rows<'_>, col
     for one in rows.changes(columns).expect("images") {
         let one = one.expect("an image");
         count += 1;
+        let mut found = None;
         if let Some(before) = &one.before {
-            let row = whole(before);
-            assert_eq!(table.remove(&id(&row)), Some(row), "the image before is the row");
+            let key = before.columns[0].flatten().expect("the key is in every image before");
+            let row = table.remove(&i32::from_le_bytes(key.try_into().expect("4 bytes"))).expect("a row");
+            for (told, is) in before.columns.iter().zip(&row) {
+                assert!(told.is_none_or(|told| told == is.as_deref()), "the image before is the row");
+            }
+            found = Some(row);
         }
         if let Some(after) = &one.after {
-            let row = whole(after);
+            let row = match found {
+                None => whole(after),
+                Some(row) => changed(row, after),
+            };
             assert_eq!(table.insert(id(&row), row), None, "a new row's key is free");
         }
     }
@@ -152,6 +160,15 @@ fn change(table: &mut std::collections::BTreeMap<i32, Row>, rows: &Rows<'_>, col
 
 fn whole(image: &Image<'_>) -> Row {
     image.columns.iter().map(|c| c.expect("every column").map(<[u8]>::to_vec)).collect()
+}
+
+fn changed(mut row: Row, image: &Image<'_>) -> Row {
+    for (column, told) in row.iter_mut().zip(&image.columns) {
+        if let Some(value) = told {
+            *column = value.map(<[u8]>::to_vec);
+        }
+    }
+    row
 }
 
 fn id(row: &Row) -> i32 {

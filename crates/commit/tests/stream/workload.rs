@@ -114,10 +114,13 @@ pub(crate) fn run(
 
 #[test]
 fn the_stream_is_the_tables_whatever_is_rolled_back() {
-    for seed in 1..=40u64 {
+    for seed in 1..=80u64 {
         // Small rings: most records are read from segments; large ones: from memory.
         let ring = if seed.is_multiple_of(2) { 64 << 10 } else { 4 << 20 };
-        let setup = Setup { ring, segment: 64 << 10, ..Setup::default() };
+        // Every binlog_row_image.
+        let image = (seed / 2 % 4) as u8;
+        let says_written = !seed.is_multiple_of(5);
+        let setup = Setup { ring, segment: 64 << 10, image, says_written, ..Setup::default() };
         let sim = SimDisk::new(seed);
         let mut specs: Vec<TableSpec> = Vec::new();
         let world = World::open(&sim, setup, &mut specs).unwrap();

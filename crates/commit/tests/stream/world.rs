@@ -43,6 +43,9 @@ pub(crate) struct Setup {
     pub(crate) image: u8,
     /// The binary log is in files of its own.
     pub(crate) files: Option<FileOptions>,
+    pub(crate) binlog: bool,
+    /// Statements say which columns they write.
+    pub(crate) says_written: bool,
 }
 
 impl Default for Setup {
@@ -54,6 +57,8 @@ impl Default for Setup {
             state_interval: 16 << 10,
             image: FULL,
             files: None,
+            binlog: true,
+            says_written: true,
         }
     }
 }
@@ -167,7 +172,8 @@ impl World {
     }
 
     pub(crate) fn begin(&self) -> Trx {
-        let log = LogOptions { replicate: true, full_image: true, event_options: self.setup.image };
+        let binlog = self.setup.binlog;
+        let log = LogOptions { replicate: binlog, full_image: binlog, event_options: self.setup.image };
         self.engine.begin(TrxOptions {
             isolation: Isolation::ReadCommitted,
             lock_wait_timeout: Duration::ZERO,
@@ -178,11 +184,19 @@ impl World {
 
     pub(crate) fn commit(&self, trx: Trx) -> Outcome<commit::Done> {
         let numbering = Numbering { domain_id: 0, server_id: 1, seq_no: None, thread_id: 9, flags: 0 };
-        Ok(self.committer.commit(trx, Some(numbering))?)
+        Ok(self.committer.commit(trx, self.setup.binlog.then_some(numbering))?)
+    }
+
+    /// As a statement says it, if that matters.
+    fn say_written(&self, trx: &mut Trx, table: &Table, columns: u8) {
+        if self.setup.says_written && trx.wants_written_columns().is_some() {
+            trx.set_written_columns(table, [columns].into());
+        }
     }
 
     pub(crate) fn insert(&self, trx: &mut Trx, table: usize, row: &NewRow) -> Result<(), RowError> {
         let table = &self.tables[table];
+        self.say_written(trx, table, 0b1111);
         trx.insert(table, &row.encode(table))
     }
 
@@ -210,7 +224,12 @@ impl World {
         if !self.find(trx, table, id, &mut row)? {
             return Ok(false);
         }
-        trx.update(&self.tables[table], &row, &new.encode(&self.tables[table])).map(|()| true)
+        let table = &self.tables[table];
+        let body = new.encode(table);
+        // Every fourth row is written whole, whether it changes or not.
+        let written = if new.id % 4 == 3 { 0b1111 } else { changed_columns(table, &row.body, &body) };
+        self.say_written(trx, table, written);
+        trx.update(table, &row, &body).map(|()| true)
     }
 
     pub(crate) fn delete(&self, trx: &mut Trx, table: usize, id: i32) -> Result<bool, RowError> {
@@ -298,6 +317,15 @@ impl NewRow {
     }
 }
 
+/// A bit for each column that differs.
+fn changed_columns(table: &Table, old: &[u8], new: &[u8]) -> u8 {
+    let layout = &table.spec().layout;
+    let view = |body| RowView::new(layout, body).expect("a row");
+    let (old, new) = (view(old), view(new));
+    let differs = |i: &usize| old.column(*i).expect("a column") != new.column(*i).expect("a column");
+    (0..layout.columns().len()).filter(differs).fold(0, |bits, i| bits | 1 << i)
+}
+
 fn key_of(table: &Table, id: i32) -> Vec<u8> {
     let mut out = Vec::new();
     let parts = &table.spec().indexes[0].parts;
@@ -335,6 +363,7 @@ fn new_table(engine: &Engine, n: usize) -> Result<TableSpec, EngineError> {
             unsigned: false,
             collation: ty.collation().map(Collation::id),
             members: None,
+            generated: false,
         }
     };
     let definition = Definition {

@@ -3,12 +3,12 @@
 //! # Layout
 //! ```text
 //! head        trx varint | previous record link
-//! table       table id varint | table version varint | with ANNOUNCED: TableDef link | event options u8
+//! table       table id varint | table version varint | with ANNOUNCED: TableDef link | event options u8 | with WRITTEN: bitmap string
 //! RowInsert   head | table | part (InsertRow; over a deleted row ReplaceRow)
 //!             with OVER_DELETED: previous version | key string;  with BEFORE: old body string
 //! RowUpdate   head | table | part (UpdateRow) | previous version | key string
-//!             | with BEFORE: whole old body string, else the removed bytes of all splices string
-//! RowDelete   head | table | part (MarkRow) | previous version | key string | with BEFORE: body string
+//!             | with BEFORE: whole old body string, else the removed bytes of all splices string | with CONTEXT: context string
+//! RowDelete   head | table | part (MarkRow) | previous version | key string | with BEFORE: body string | with CONTEXT: context string
 //! SecIndex    head | index id varint | part (InsertKey, MarkKey, Remove) | with KEY: key string
 //! Overflow    head | part (SetBits) | part (FormatOverflow)
 //! RowUndo     trx varint | undone record link | undo-next link | part
@@ -18,7 +18,8 @@
 //! * redo: the part;
 //! * rollback: the key, the previous version's stamp, and how to make its body from the current one;
 //! * old versions: the same, following `previous version` on;
-//! * events: the image (insert: the part's body; update: before and splices; delete: before).
+//! * events: the image (insert: the part's body; update: before and splices; delete: before), or, with a binlog_row_image that
+//!   leaves columns out, the bytes of those it has: splices, removed bytes and the [`context`](crate::context).
 
 use super::link::{known_flags, put_link, put_part, take_link, take_part, take_trx};
 use super::system::PagePart;
@@ -42,20 +43,27 @@ pub mod row_flags {
 
 /// RowInsert: the key was there, delete-marked.
 const OVER_DELETED: u8 = 0x10;
+/// RowUpdate, RowDelete: bytes that events need stand in a context.
+const CONTEXT: u8 = 0x10;
 /// The whole body before the change is in the record.
 const BEFORE: u8 = 0x20;
 /// SecIndex: the key stands after the part, which has none.
 const KEY: u8 = 0x40;
 /// RowInsert, RowUpdate, RowDelete: the table's definition is named.
 const ANNOUNCED: u8 = 0x40;
+/// Beside ANNOUNCED: the columns that the statement writes are named.
+const WRITTEN: u8 = 0x80;
 
-/// Names what a reader needs to make events of a transaction's rows in one table: stands in the first of them that stands.
+/// Names what a reader needs to make events of a transaction's rows in one table: stands in the first of them that stands, and in
+/// the first one of a statement that wants them otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Announce {
+pub struct Announce<'a> {
     /// A `TableDef` record, in this segment or, when the segment ended in between, in the one before.
     pub definition: Lsn,
     /// Of [`event_options`].
     pub options: u8,
+    /// A bit for each column that the statement writes, for images that depend on it; empty = not known.
+    pub written: &'a [u8],
 }
 
 /// How the session that wrote the rows wants their events.
@@ -101,7 +109,7 @@ pub struct RowInsert<'a> {
     pub previous: Lsn,
     pub table: TableId,
     pub table_version: u32,
-    pub announce: Option<Announce>,
+    pub announce: Option<Announce<'a>>,
     /// Of [`row_flags`].
     pub flags: u8,
     /// `InsertRow`, or `ReplaceRow` over a delete-marked row.
@@ -134,13 +142,15 @@ pub struct RowUpdate<'a> {
     pub previous: Lsn,
     pub table: TableId,
     pub table_version: u32,
-    pub announce: Option<Announce>,
+    pub announce: Option<Announce<'a>>,
     pub flags: u8,
     /// `UpdateRow`.
     pub part: PagePart<'a>,
     pub version: PreviousVersion,
     pub key: &'a [u8],
     pub before: Before<'a>,
+    /// What events need of the row and is not in `before` and the splices; see [`crate::context`].
+    pub context: Option<&'a [u8]>,
 }
 
 /// A row that is now delete-marked.
@@ -150,7 +160,7 @@ pub struct RowDelete<'a> {
     pub previous: Lsn,
     pub table: TableId,
     pub table_version: u32,
-    pub announce: Option<Announce>,
+    pub announce: Option<Announce<'a>>,
     pub flags: u8,
     /// `MarkRow`.
     pub part: PagePart<'a>,
@@ -158,6 +168,8 @@ pub struct RowDelete<'a> {
     pub key: &'a [u8],
     /// The body, when an event needs it.
     pub before: Option<&'a [u8]>,
+    /// What events need of the body; see [`crate::context`].
+    pub context: Option<&'a [u8]>,
 }
 
 /// A changed secondary index entry.
@@ -193,15 +205,15 @@ pub struct RowUndo<'a> {
 }
 
 /// Fields at the start of the three row records.
-struct Head {
+struct Head<'a> {
     trx: TrxId,
     previous: Lsn,
     table: TableId,
     table_version: u32,
-    announce: Option<Announce>,
+    announce: Option<Announce<'a>>,
 }
 
-impl Head {
+impl<'a> Head<'a> {
     /// Answers the flag of what it wrote.
     fn put(&self, out: &mut Vec<u8>, lsn: Lsn) -> u8 {
         put_trx_head(out, lsn, self.trx, self.previous);
@@ -210,9 +222,13 @@ impl Head {
         let Some(announce) = self.announce else { return 0 };
         put_link(out, lsn, announce.definition);
         out.put_u8(announce.options & event_options::ALL);
-        ANNOUNCED
+        if announce.written.is_empty() {
+            return ANNOUNCED;
+        }
+        out.put_string(announce.written);
+        ANNOUNCED | WRITTEN
     }
-    fn take(reader: &mut Reader<'_>, lsn: Lsn, flags: u8) -> Result<Self, Corruption> {
+    fn take(reader: &mut Reader<'a>, lsn: Lsn, flags: u8) -> Result<Self, Corruption> {
         let (trx, previous) = take_trx_head(reader, lsn)?;
         let table = TableId(reader.varint("table id")?);
         let table_version = super::link::take_u32(reader, "table version")?;
@@ -221,7 +237,10 @@ impl Head {
             let definition = take_link(reader, lsn, "table definition")?;
             let options = reader.u8("event options")?;
             known_flags(options, event_options::ALL)?;
-            announce = Some(Announce { definition, options });
+            let written = if flags & WRITTEN != 0 { reader.string("written columns")? } else { &[] };
+            announce = Some(Announce { definition, options, written });
+        } else if flags & WRITTEN != 0 {
+            return Err(Corruption::new("", "record flags", "a named table beside its columns", "none"));
         }
         Ok(Self { trx, previous, table, table_version, announce })
     }
@@ -234,6 +253,17 @@ fn put_trx_head(out: &mut Vec<u8>, lsn: Lsn, trx: TrxId, previous: Lsn) {
 
 fn take_trx_head(reader: &mut Reader<'_>, lsn: Lsn) -> Result<(TrxId, Lsn), Corruption> {
     Ok((take_trx(reader, "trx id")?, take_link(reader, lsn, "previous record")?))
+}
+
+/// Answers the flag of what it wrote.
+fn put_context(context: Option<&[u8]>, out: &mut Vec<u8>) -> u8 {
+    let Some(context) = context else { return 0 };
+    out.put_string(context);
+    CONTEXT
+}
+
+fn take_context<'a>(reader: &mut Reader<'a>, flags: u8) -> Result<Option<&'a [u8]>, Corruption> {
+    if flags & CONTEXT != 0 { reader.string("context").map(Some) } else { Ok(None) }
 }
 
 /// Fails unless the part's operation is of the record's kind.
@@ -265,7 +295,7 @@ impl<'a> RowInsert<'a> {
         flags
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, row_flags::CHOSEN | OVER_DELETED | BEFORE | ANNOUNCED)?;
+        known_flags(flags, row_flags::CHOSEN | OVER_DELETED | BEFORE | ANNOUNCED | WRITTEN)?;
         let Head { trx, previous, table, table_version, announce } = Head::take(reader, lsn, flags)?;
         let part = take_part(reader, lsn, trx)?;
         let mut over = None;
@@ -277,7 +307,7 @@ impl<'a> RowInsert<'a> {
             over = Some(OverDeleted { version, key, body });
         } else {
             expect_op(&part, matches!(part.op, PageOp::InsertRow { .. }), "InsertRow")?;
-            known_flags(flags, row_flags::CHOSEN | ANNOUNCED)?;
+            known_flags(flags, row_flags::CHOSEN | ANNOUNCED | WRITTEN)?;
         }
         Ok(Self {
             trx,
@@ -325,18 +355,19 @@ impl<'a> RowUpdate<'a> {
             Before::Removed(bytes) => (bytes, 0),
         };
         out.put_string(before);
-        self.flags & row_flags::CHOSEN | flag | announced
+        self.flags & row_flags::CHOSEN | flag | announced | put_context(self.context, out)
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, row_flags::CHOSEN | BEFORE | ANNOUNCED)?;
+        known_flags(flags, row_flags::CHOSEN | BEFORE | ANNOUNCED | WRITTEN | CONTEXT)?;
         let Head { trx, previous, table, table_version, announce } = Head::take(reader, lsn, flags)?;
         let part = take_part(reader, lsn, trx)?;
         expect_op(&part, matches!(part.op, PageOp::UpdateRow { .. }), "UpdateRow")?;
         let version = PreviousVersion::take(reader, lsn, trx)?;
         let (key, before) = (reader.string("key")?, reader.string("before")?);
         let before = if flags & BEFORE != 0 { Before::Full(before) } else { Before::Removed(before) };
+        let context = take_context(reader, flags)?;
         let flags = flags & row_flags::CHOSEN;
-        Ok(Self { trx, previous, table, table_version, announce, flags, part, version, key, before })
+        Ok(Self { trx, previous, table, table_version, announce, flags, part, version, key, before, context })
     }
     /// The splices from the old to the new body.
     pub fn splices(&self) -> Option<Splices<'a>> {
@@ -373,21 +404,24 @@ impl<'a> RowDelete<'a> {
         put_part(out, lsn, self.trx, &self.part);
         self.version.put(out, lsn, self.trx);
         out.put_string(self.key);
-        let flags = self.flags & row_flags::CHOSEN | announced;
-        let Some(before) = self.before else { return flags };
-        out.put_string(before);
-        flags | BEFORE
+        let mut flags = self.flags & row_flags::CHOSEN | announced;
+        if let Some(before) = self.before {
+            out.put_string(before);
+            flags |= BEFORE;
+        }
+        flags | put_context(self.context, out)
     }
     pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
-        known_flags(flags, row_flags::CHOSEN | BEFORE | ANNOUNCED)?;
+        known_flags(flags, row_flags::CHOSEN | BEFORE | ANNOUNCED | WRITTEN | CONTEXT)?;
         let Head { trx, previous, table, table_version, announce } = Head::take(reader, lsn, flags)?;
         let part = take_part(reader, lsn, trx)?;
         expect_op(&part, matches!(part.op, PageOp::MarkRow { deleted: true, .. }), "MarkRow deleted")?;
         let version = PreviousVersion::take(reader, lsn, trx)?;
         let key = reader.string("key")?;
         let before = if flags & BEFORE != 0 { Some(reader.string("before")?) } else { None };
+        let context = take_context(reader, flags)?;
         let flags = flags & row_flags::CHOSEN;
-        Ok(Self { trx, previous, table, table_version, announce, flags, part, version, key, before })
+        Ok(Self { trx, previous, table, table_version, announce, flags, part, version, key, before, context })
     }
 }
 

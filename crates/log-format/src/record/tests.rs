@@ -89,6 +89,7 @@ fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 version: version(),
                 key,
                 before: Before::Full(b"old body"),
+                context: None,
             }),
             bytes(
                 2,
@@ -108,8 +109,40 @@ fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 version: version(),
                 key,
                 before: Before::Removed(b"old"),
+                context: None,
             }),
             bytes(2, 0, &[HEAD, PAGE, &[4, 0xc8, 1], b"\x01\0\x03\x03new", VERSION, KEY_FIELD, b"\x03old"]),
+        ),
+        (
+            Record::RowUpdate(RowUpdate {
+                trx,
+                previous,
+                table,
+                table_version,
+                announce: Some(Announce { definition: Lsn(99_000), options: 0, written: b"\x05" }),
+                flags: 0,
+                part: part(update),
+                version: version(),
+                key,
+                before: Before::Removed(b"old"),
+                context: Some(b"\0\x01x"),
+            }),
+            bytes(
+                2,
+                0xd0,
+                &[
+                    HEAD,
+                    &[0xe8, 7, 0],
+                    b"\x01\x05",
+                    PAGE,
+                    &[4, 0xc8, 1],
+                    b"\x01\0\x03\x03new",
+                    VERSION,
+                    KEY_FIELD,
+                    b"\x03old",
+                    b"\x03\0\x01x",
+                ],
+            ),
         ),
         (
             Record::RowDelete(RowDelete {
@@ -117,12 +150,13 @@ fn change_records(splices: &SplicesBuf) -> Vec<(Record<'_>, Vec<u8>)> {
                 previous,
                 table,
                 table_version,
-                announce: Some(Announce { definition: Lsn(99_000), options: 6 }),
+                announce: Some(Announce { definition: Lsn(99_000), options: 6, written: &[] }),
                 flags: row_flags::KEY_UPDATE,
                 part: part(mark),
                 version: version(),
                 key,
                 before: Some(b"body"),
+                context: None,
             }),
             bytes(3, 0x64, &[HEAD, &[0xe8, 7, 6], PAGE, &[0x45, 9], VERSION, KEY_FIELD, b"\x04body"]),
         ),
@@ -400,6 +434,7 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
             version,
             key,
             before,
+            context: None,
         })
     };
     let delete = |before| {
@@ -415,6 +450,7 @@ fn a_sysbench_write_transaction_is_about_1200_bytes() {
             version,
             key,
             before,
+            context: None,
         })
     };
     let over = Some(OverDeleted { version: PreviousVersion { trx, roll: previous }, key, body: None });
@@ -490,7 +526,7 @@ proptest! {
 
     #[test]
     fn changed_bytes_never_panic_and_what_decodes_encodes_again(
-        which in 0usize..24, at in any::<usize>(), byte in any::<u8>(), more in proptest::collection::vec(any::<u8>(), 0..3),
+        which in 0usize..25, at in any::<usize>(), byte in any::<u8>(), more in proptest::collection::vec(any::<u8>(), 0..3),
     ) {
         let mut damaged = Vec::new();
         let mut count = 0;
@@ -500,7 +536,7 @@ proptest! {
             }
             count += 1;
         });
-        prop_assert_eq!(count, 24);
+        prop_assert_eq!(count, 25);
         let at = at % damaged.len();
         damaged[at] = byte;
         damaged.splice(at..at, more);

@@ -188,6 +188,7 @@ variables! {
     INNODB_ALTER_COPY_BULK: "innodb_alter_copy_bulk", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
     INNODB_AUTOEXTEND_INCREMENT: "innodb_autoextend_increment", Global, uint(1, 1000, 1), "64", Dynamic, Arg::Required, Inert;
     INNODB_AUTOINC_LOCK_MODE: "innodb_autoinc_lock_mode", Global, int(0, 2, 1), "1", Fixed, Arg::Required, Inert;
+    INNODB_BINLOG_STATE_INTERVAL: "innodb_binlog_state_interval", Global, uint(4096, 1073741824, 4096), "2097152", Fixed, Arg::Required, Wired;
     INNODB_BUF_DUMP_STATUS_FREQUENCY: "innodb_buf_dump_status_frequency", Global, uint(0, 100, 1), "0", Dynamic, Arg::Required, Inert;
     INNODB_BUFFER_POOL_CHUNK_SIZE: "innodb_buffer_pool_chunk_size", Global, uint(0, 18446744073709551615, 1048576), "0", Fixed, Arg::Required, Inert;
     INNODB_BUFFER_POOL_DUMP_AT_SHUTDOWN: "innodb_buffer_pool_dump_at_shutdown", Global, Kind::Bool, "ON", Dynamic, Arg::Required, Inert;

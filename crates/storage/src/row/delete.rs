@@ -6,12 +6,13 @@ use base::Corruption;
 use log_format::record::{Record, RowDelete, row_flags};
 use page_format::{PageOp, Stamp};
 
+use super::images::Needs;
 use super::update::kept_chains;
 use super::version::Version;
 use super::{RowBuf, RowError};
 use crate::btree::LeafWrite;
 use crate::table::Table;
-use crate::trx::{Savepoint, Trx, Work};
+use crate::trx::{Marked, Savepoint, Trx, Work};
 
 impl Trx {
     /// Deletes a row that this transaction has read in a locking exclusive mode.
@@ -52,7 +53,8 @@ impl Work<'_> {
             if old.has_overflow() && self.t.options.log.replicate {
                 let stored = leaf.record()?.body.to_vec();
                 drop(leaf);
-                self.log_long_values(table, &kept_chains(table, &stored, &row.body)?)?;
+                let needs = self.needs_of_removal(table, log_flags);
+                self.log_long_values(table, &kept_chains(table, &stored, &row.body)?, &needs, None)?;
                 leaf = table.clustered().write(&self.kernel.store, &row.key)?;
             }
             self.log_delete(table, &mut leaf, &row.key, old, log_flags)?;
@@ -74,6 +76,15 @@ impl Work<'_> {
         Ok(old)
     }
 
+    /// What the event needs of a row that is deleted, or moves to another key.
+    fn needs_of_removal(&self, table: &Table, log_flags: u8) -> Needs {
+        if log_flags & row_flags::KEY_UPDATE == 0 {
+            self.needs_of_delete(table)
+        } else {
+            self.needs_of_update(table)
+        }
+    }
+
     pub(super) fn log_delete(
         &mut self,
         table: &Table,
@@ -82,7 +93,11 @@ impl Work<'_> {
         old: Version,
         log_flags: u8,
     ) -> Result<(), RowError> {
-        let mark = self.row_mark(table)?;
+        let about = match log_flags & row_flags::KEY_UPDATE {
+            0 => Marked::Deleted,
+            _ => Marked::Written,
+        };
+        let mark = self.row_mark(table, about)?;
         let (trx, previous) = (self.t.id, self.t.last);
         let mut flags = log_flags | mark.flags;
         if old.has_overflow() {
@@ -90,9 +105,20 @@ impl Work<'_> {
         }
         let mut body = std::mem::take(&mut self.t.scratch.body);
         body.clear();
-        let full = self.t.options.log.full_image && self.t.options.log.replicate;
+        let needs = self.needs_of_removal(table, log_flags);
+        let mut scratch = std::mem::take(&mut self.t.scratch.context);
+        let old_body = leaf.record()?.body;
+        let context = match &needs {
+            // A body with references to long values is short, and stays whole.
+            Needs::Columns(columns) if !old.has_overflow() => {
+                let context = scratch.of_delete(table.spec(), columns, old_body)?;
+                (context.len() * 2 <= old_body.len()).then_some(context)
+            }
+            _ => None,
+        };
+        let full = context.is_none() && !matches!(needs, Needs::Nothing);
         if full {
-            body.extend_from_slice(leaf.record()?.body);
+            body.extend_from_slice(old_body);
         }
         let op = PageOp::MarkRow { slot: leaf.slot(), deleted: true, stamp: Stamp::Own(trx) };
         let version = self.previous_version(old);
@@ -104,14 +130,16 @@ impl Work<'_> {
                 previous,
                 table: id,
                 table_version,
-                announce: mark.announce,
+                announce: mark.announce(),
                 flags,
                 part,
                 version,
                 key,
                 before,
+                context,
             })
         })?;
+        self.t.scratch.context = scratch;
         self.row_appended(table, mark, record);
         self.t.leaves_garbage = true;
         self.t.scratch.body = body;

@@ -23,7 +23,7 @@ use super::{RowError, Strength, WaitMode};
 use crate::btree::LeafWrite;
 use crate::lock::{LockKey, LockMode, Wait};
 use crate::table::Table;
-use crate::trx::{Savepoint, Trx, Work};
+use crate::trx::{Marked, Savepoint, Trx, Work};
 
 /// What one attempt at a leaf came to.
 pub(super) enum Attempt<T> {
@@ -260,7 +260,7 @@ impl Work<'_> {
         row: NewRow<'_>,
         over: Option<Version>,
     ) -> Result<(), RowError> {
-        let mark = self.row_mark(table)?;
+        let mark = self.row_mark(table, Marked::Written)?;
         let (trx, previous, slot) = (self.t.id, self.t.last, leaf.slot());
         let (flags, stamp) = (row.flags, Stamp::Own(trx));
         let mut old_body = std::mem::take(&mut self.t.scratch.body);
@@ -283,7 +283,7 @@ impl Work<'_> {
                 previous,
                 table: id,
                 table_version: version,
-                announce: mark.announce,
+                announce: mark.announce(),
                 flags: log_flags,
                 part,
                 over: over_deleted,

@@ -19,6 +19,7 @@ mod bulk;
 mod check;
 mod delete;
 mod estimate;
+mod images;
 mod insert;
 mod keys;
 mod lock_row;
@@ -214,6 +215,7 @@ pub(crate) struct Scratch {
     body: Vec<u8>,
     stored: Vec<u8>,
     splices: SplicesBuf,
+    context: images::ContextScratch,
     /// Log records.
     record: Vec<u8>,
 }

@@ -13,19 +13,17 @@
 //!     that deleted the row or replaced the value, or by the rollback of the one that wrote it.
 
 use base::{Corruption, Lsn, PageNo, Put, Reader, SpaceId};
-use log_format::record::{LongValue, Overflow, Record, event_options};
+use log_format::record::{LongValue, Overflow, Record};
 use page_format::{OVERFLOW_CAPACITY, PageOp, RECORD_SIZE_MAX, clustered_size, record_flags};
 use row_format::{ColumnType, RowLayout};
 
 use super::RowError;
+use super::images::Needs;
 use crate::btree::Allocation;
 use crate::btree::overflow::{OverflowRef, read_value};
 use crate::kernel::Kernel;
 use crate::table::Table;
 use crate::trx::Work;
-
-/// FULL among the values of binlog_row_image; FULL_NODUP is above.
-const IMAGE_FULL: u8 = 2;
 
 /// Bytes of a reference.
 const REFERENCE: usize = 4 + 8 + 8;
@@ -114,19 +112,33 @@ pub(crate) fn chains(
 
 impl Work<'_> {
     /// Logs values of the row that is about to be changed for the change's event: those on overflow pages, which may long be out of
-    /// the log. A row's image is in the log once (L2); this is where the image is not.
-    pub(super) fn log_long_values(&mut self, table: &Table, values: &[Kept<'_>]) -> Result<(), RowError> {
-        let log = self.t.options.log;
-        if !log.replicate {
+    /// the log. A row's image is in the log once (L2); this is where the image is not. `new_body` is the row after an update.
+    pub(super) fn log_long_values(
+        &mut self,
+        table: &Table,
+        values: &[Kept<'_>],
+        needs: &Needs,
+        new_body: Option<&[u8]>,
+    ) -> Result<(), RowError> {
+        if matches!(needs, Needs::Nothing) {
             return Ok(());
         }
         self.ensure_id();
+        let spec = table.spec();
+        let after = new_body.map(|body| row_format::RowView::new(&spec.layout, body)).transpose()?;
         let piece = self.kernel.store.log.record_size_max() / 4;
-        let clustered = &table.spec().indexes[0].parts;
-        let full = log.event_options & event_options::IMAGE >= IMAGE_FULL || clustered.is_empty();
         for (column, _, value) in values {
-            if !full && !clustered.iter().any(|part| part.column == *column) {
-                continue;
+            if let Needs::Columns(columns) = needs
+                && !columns.before(spec, *column)
+            {
+                // The image after an update has a value that stays, too; a new one stands in this transaction.
+                let stays = match &after {
+                    Some(row) => row.column(*column)? == Some(*value),
+                    None => false,
+                };
+                if !stays || !columns.after(spec, *column) {
+                    continue;
+                }
             }
             for bytes in value.chunks(piece) {
                 let (trx, previous, column) = (self.t.id, self.t.last, *column as u32);

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use log_format::record::{Before, Record, RowUpdate, row_flags};
-use page_format::{PageOp, SplicesBuf, Stamp};
+use page_format::{PageOp, SplicesBuf, Stamp, record_flags};
 
+use super::images::Needs;
 use super::insert::Attempt;
 use super::keys::{clustered_key, columns_differ, secondary_key};
 use super::lock_row::{RowLock, gap_key};
@@ -17,7 +18,7 @@ use super::{Change, Modified, RowBuf, RowError, Strength, WaitMode};
 use crate::btree::LeafWrite;
 use crate::lock::{LockKey, LockMode};
 use crate::table::Table;
-use crate::trx::{Savepoint, Trx, Work};
+use crate::trx::{Marked, Savepoint, Trx, Work};
 
 impl Trx {
     /// Replaces the body of a row that this transaction has read in a locking exclusive mode. A duplicate key leaves the row as
@@ -110,7 +111,8 @@ impl Work<'_> {
             let old_stored = leaf.record()?.body.to_vec();
             drop(leaf);
             let kept = kept_chains(table, &old_stored, &row.body)?;
-            self.log_long_values(table, &kept)?;
+            let needs = self.needs_of_update(table);
+            self.log_long_values(table, &kept, &needs, Some(new_body))?;
             let flags = self.store_body(table, row.key.len(), new_body, &kept, stored)?;
             self.t.leaves_garbage = true;
             leaf = tree.write(&kernel.store, &row.key)?;
@@ -172,12 +174,26 @@ impl Work<'_> {
         let old_body = leaf.record()?.body;
         splices.diff(old_body, stored);
         // Purge finds the replaced chains of a row with long values in the whole body before.
-        let full = self.t.options.log.full_image && self.t.options.log.replicate || old.has_overflow();
+        let needs = self.needs_of_update(table);
+        let mut scratch = std::mem::take(&mut self.t.scratch.context);
+        let has_long = old.has_overflow() || flags & record_flags::OVERFLOW != 0;
+        let context = match &needs {
+            Needs::Columns(columns) if !has_long => {
+                let context =
+                    scratch.of_update(table.spec(), columns, (old_body, stored), splices.splices())?;
+                (context.len() + splices.removed().len() < old_body.len()).then_some(context)
+            }
+            _ => None,
+        };
+        let full = match &needs {
+            Needs::Nothing => old.has_overflow(),
+            _ => context.is_none(),
+        };
         if full {
             body.clear();
             body.extend_from_slice(old_body);
         }
-        let mark = self.row_mark(table)?;
+        let mark = self.row_mark(table, Marked::Written)?;
         let (trx, previous) = (self.t.id, self.t.last);
         let mut log_flags = mark.flags;
         if old.has_overflow() {
@@ -198,14 +214,16 @@ impl Work<'_> {
                 previous,
                 table: id,
                 table_version,
-                announce: mark.announce,
+                announce: mark.announce(),
                 flags: log_flags,
                 part,
                 version,
                 key,
                 before,
+                context,
             })
         })?;
+        self.t.scratch.context = scratch;
         self.row_appended(table, mark, record);
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! What a transaction writes for readers of the binary log beside its row records, and what it remembers of that.
 //!
 //! - The first row record of each statement says so (`STARTS_STATEMENT`); right behind it stands the statement's text.
-//! - The first row record of each table names the table's definition, a `TableDef` record of the current segment ([`Announce`]).
+//! - The first row record of each table names the table's definition, a `TableDef` record of the current segment ([`Announce`]). With a
+//!   `binlog_row_image` that leaves columns out, each statement's first row record that writes other columns says which.
 //! - A long transaction's records are listed by `Extents` records, so that they can be read forwards.
 //!
 //! # Invariants
@@ -10,15 +11,23 @@
 //! E2. The chain of `Extents` records lists, oldest first, every standing record of the transaction up to [`Events::listed`] that a
 //!     reader needs; the chain of previous records from the last one back to there has the rest, at most two paces.
 //! E3. A transaction with options that do not replicate writes none of this.
+//! E4. The log is kept as long as the transaction's rows from the lowest `TableDef` record on that they name: it may stand in a
+//!     segment before that of the row, when the segment ends between the two. Then it counts as the transaction's first record, so
+//!     that the commit record, checkpoints and recovery know it.
+
+use std::sync::Arc;
 
 use base::{Lsn, TableId};
-use log_format::record::{Announce, Event, Extents, Record, RollbackTo, Statement, row_flags};
+use log_format::record::{Announce, Event, Extents, Record, RollbackTo, Statement, event_options, row_flags};
 use smallvec::SmallVec;
 
 use super::{Trx, Work};
 use crate::kernel::Kernel;
 use crate::row::RowError;
 use crate::table::Table;
+
+/// Value of binlog_row_image.
+const IMAGE_FULL: u8 = 2;
 
 /// LSNs in one `Extents` record at most.
 const LISTED_MAX: usize = 32 << 10;
@@ -28,8 +37,6 @@ const LISTED_MAX: usize = 32 << 10;
 pub(crate) struct Events {
     /// Tables whose definition has been named, in the order of the row records that name them.
     announced: SmallVec<[Announced; 2]>,
-    /// The lowest `TableDef` record that was named.
-    definition: Lsn,
     /// First row record of the running statement.
     statement: Lsn,
     /// Text of the running statement; it is written behind the statement's first row record.
@@ -44,23 +51,52 @@ pub(crate) struct Events {
     listed: Lsn,
     /// The `Event` record of a statement about definitions.
     event: Lsn,
+    /// Columns that the running statement writes, by table.
+    written: SmallVec<[(TableId, Arc<[u8]>); 1]>,
     /// It has waited for a row lock.
     pub(crate) waited: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Announced {
     table: TableId,
     options: u8,
+    written: Option<Arc<[u8]>>,
     /// The row record that says it.
     at: Lsn,
+    /// Something else was said of the table since, and is forgotten here.
+    outdated: bool,
 }
 
 /// What a row record says beside the row.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RowMark {
     pub(crate) flags: u8,
-    pub(crate) announce: Option<Announce>,
+    announce: Option<MarkedTable>,
+}
+
+/// [`Announce`], with the columns shared.
+#[derive(Debug, Clone)]
+struct MarkedTable {
+    definition: Lsn,
+    options: u8,
+    written: Option<Arc<[u8]>>,
+}
+
+/// What a row record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// The columns that the statement writes matter.
+    Written,
+    Deleted,
+}
+
+impl RowMark {
+    pub(crate) fn announce(&self) -> Option<Announce<'_>> {
+        let told = self.announce.as_ref()?;
+        let written = told.written.as_deref().unwrap_or_default();
+        Some(Announce { definition: told.definition, options: told.options, written })
+    }
 }
 
 impl Events {
@@ -71,23 +107,37 @@ impl Events {
     pub(crate) fn extents(&self) -> Lsn {
         self.extents
     }
-    pub(crate) fn definition(&self) -> Lsn {
-        self.definition
-    }
     pub(crate) fn start_statement(&mut self) {
         self.statement = Lsn::NONE;
         self.text_at = Lsn::NONE;
         self.text_waits = false;
+        self.written.clear();
+    }
+    /// Columns that the running statement writes in a table, if it has said so.
+    pub(crate) fn written(&self, table: TableId) -> Option<&Arc<[u8]>> {
+        self.written.iter().find(|(id, _)| *id == table).map(|(_, columns)| columns)
     }
     fn row_logged(&mut self, table: TableId, mark: RowMark, at: Lsn) {
         if mark.flags & row_flags::STARTS_STATEMENT != 0 {
             self.statement = at;
         }
         if let Some(announce) = mark.announce {
-            self.announced.push(Announced { table, options: announce.options, at });
-            if self.definition.is_none() || announce.definition < self.definition {
-                self.definition = announce.definition;
-            }
+            let (options, written) = (announce.options, announce.written);
+            self.announced.push(Announced { table, options, written, at, outdated: false });
+            self.forget_between(table);
+        }
+    }
+
+    /// Of what was said of a table its first word, which tells that there is something, and its last one are enough.
+    fn forget_between(&mut self, table: TableId) {
+        let said = |a: &Announced| a.table == table;
+        let (first, last) = (self.announced.iter().position(said), self.announced.iter().rposition(said));
+        let (Some(first), Some(last)) = (first, last) else { return };
+        if let Some(between) = self.announced[first + 1..].iter().position(said).map(|i| first + 1 + i)
+            && between < last
+        {
+            self.announced.remove(between);
+            self.announced[first].outdated = true;
         }
     }
 
@@ -128,7 +178,7 @@ impl Kernel {
 
 impl Work<'_> {
     /// What the next row record of this table says beside the row.
-    pub(crate) fn row_mark(&mut self, table: &Table) -> Result<RowMark, RowError> {
+    pub(crate) fn row_mark(&mut self, table: &Table, about: Marked) -> Result<RowMark, RowError> {
         let log = self.t.options.log;
         if !log.replicate {
             return Ok(RowMark::default());
@@ -140,9 +190,18 @@ impl Work<'_> {
         }
         let id = table.spec().id;
         let told = events.announced.iter().rev().find(|announced| announced.table == id);
-        if told.is_none_or(|told| told.options != log.event_options) {
+        let written = events.written(id);
+        let same = told.is_some_and(|told| {
+            !told.outdated
+                && told.options == log.event_options
+                && (about == Marked::Deleted || told.written.as_ref() == written)
+        });
+        if !same {
+            let written = written.cloned();
+            // E4. First the promise, then a definition that it covers.
+            self.t.slot.keep_from(self.kernel.store.log.segment_from());
             let definition = self.kernel.define(table)?;
-            mark.announce = Some(Announce { definition, options: log.event_options });
+            mark.announce = Some(MarkedTable { definition, options: log.event_options, written });
         }
         Ok(mark)
     }
@@ -150,6 +209,11 @@ impl Work<'_> {
     /// A row record with this mark has been appended.
     pub(crate) fn row_appended(&mut self, table: &Table, mark: RowMark, record: log::Appended) {
         self.t.appended(record);
+        if let Some(announce) = &mark.announce
+            && announce.definition < self.kernel.store.log.segment_from()
+        {
+            self.t.first = self.t.first.min(announce.definition);
+        }
         if mark.flags & row_flags::STARTS_STATEMENT != 0 || mark.announce.is_some() {
             self.t.events.row_logged(table.spec().id, mark, record.start);
         }
@@ -235,6 +299,27 @@ impl Trx {
     /// Whether what it has done so far makes an event group.
     pub fn has_events(&self) -> bool {
         self.state.events.has_any()
+    }
+
+    /// binlog_row_image, if events of this transaction may leave columns out, so that what a statement writes should be said.
+    pub fn wants_written_columns(&self) -> Option<u8> {
+        let log = self.state.options.log;
+        let image = log.event_options & event_options::IMAGE;
+        (log.replicate && log.full_image && image != IMAGE_FULL).then_some(image)
+    }
+
+    /// The columns, a bit each, that the running statement writes in a table. Events of rows that it changes without having said so
+    /// have more columns than they need.
+    pub fn set_written_columns(&mut self, table: &Table, columns: Arc<[u8]>) {
+        let id = table.spec().id;
+        if !self.work().may_leave_columns_out(table) {
+            return;
+        }
+        let written = &mut self.state.events.written;
+        match written.iter_mut().find(|(told, _)| *told == id) {
+            Some((_, known)) => *known = columns,
+            None => written.push((id, columns)),
+        }
     }
 
     /// The running statement's text: binlog_annotate_row_events. It is logged when the statement changes its first row.

@@ -32,6 +32,7 @@ use log::{Appended, LogFailed};
 use log_format::record::{Abort, Commit, Record};
 
 use self::events::Events;
+pub(crate) use self::events::Marked;
 use self::pace::Pace;
 use crate::kernel::Kernel;
 use crate::lock::Owner;
@@ -61,7 +62,7 @@ impl Isolation {
 pub struct LogOptions {
     /// Row records become replication events (sql_log_bin, not a temporary table, not a cascade).
     pub replicate: bool,
-    /// Records of updates and deletes carry the whole body before: events are made of it.
+    /// Records of updates and deletes carry what events need of the body before, by the image of `event_options`.
     pub full_image: bool,
     /// How the events shall look: of `log_format::record::event_options`.
     pub event_options: u8,
@@ -323,13 +324,9 @@ impl Trx {
     /// What the commit record has to say; `None` when nothing was written and no record is needed.
     pub fn commit_parts(&self) -> Option<CommitParts> {
         let t = &self.state;
-        let (definition, has_events) = (t.events.definition(), t.events.has_any());
-        let needs = match definition {
-            // Its rows are the Prepare record's group.
-            _ if t.prepared.is_some() => t.last,
-            none if none.is_none() => t.first,
-            definition => t.first.min(definition),
-        };
+        let has_events = t.events.has_any();
+        // The rows of a prepared one are the Prepare record's group.
+        let needs = if t.prepared.is_some() { t.last } else { t.first };
         let extents = t.events.extents();
         self.has_written().then_some(CommitParts {
             trx: t.id,

@@ -82,6 +82,12 @@ impl Slot {
         self.prepare.store(0, Ordering::Relaxed);
         self.owner.set_trx_id(id);
     }
+    /// The log is kept from here on as long as the transaction's first record is.
+    pub(crate) fn keep_from(&self, lsn: Lsn) {
+        if lsn.0 < self.first.load(Ordering::Relaxed) {
+            self.first.store(lsn.0, Ordering::Release);
+        }
+    }
     /// After a record was reserved and before the latches of the pages it changed are released (see
     /// `TrxSystem::active_transactions`).
     pub(crate) fn set_last(&self, last: Lsn) {

@@ -168,6 +168,7 @@ fn mark_deleted(store: &Store, tree: &Tree, key: &[u8]) {
             version,
             key,
             before: None,
+            context: None,
         })
     })
     .unwrap();
