@@ -251,6 +251,10 @@ impl TableDef {
         if let Some(next) = next.filter(|n| *n > 1) {
             let _infallible = write!(out, " AUTO_INCREMENT={next}");
         }
+        if self.sequence.is_some() {
+            out.push_str(" SEQUENCE=1");
+            return out;
+        }
         let _infallible = write!(
             out,
             " DEFAULT CHARSET={} COLLATE={}{}",
@@ -262,6 +266,33 @@ impl TableDef {
             let _infallible = write!(out, " COMMENT={}", quote_text(&self.comment));
         }
         out
+    }
+
+    /// CREATE SEQUENCE, when the table is one.
+    pub fn create_sequence_statement(&self) -> Option<String> {
+        let s = self.sequence.as_ref()?;
+        let ty = self.columns[0].type_text();
+        let ty = match ty.split_once('(') {
+            Some(("bigint", rest)) if !rest.ends_with("unsigned") => String::new(),
+            Some((name, rest)) => {
+                format!("as {name}{} ", if rest.ends_with("unsigned") { " unsigned" } else { "" })
+            }
+            None => format!("as {ty} "),
+        };
+        let cache = if s.cache == 0 { "nocache".to_owned() } else { format!("cache {}", s.cache) };
+        let mut out = format!(
+            "CREATE SEQUENCE {} {ty}start with {} minvalue {} maxvalue {} increment by {} {cache} {} ENGINE=InnoDB",
+            quote_name(&self.name),
+            s.start,
+            s.minimum,
+            s.maximum,
+            s.increment,
+            if s.cycle { "cycle" } else { "nocycle" }
+        );
+        if !self.comment.is_empty() {
+            let _infallible = write!(out, " COMMENT={}", quote_text(&self.comment));
+        }
+        Some(out)
     }
 
     /// A foreign key as SHOW CREATE TABLE shows it.

@@ -13,6 +13,7 @@ mod dictionary;
 mod engine;
 pub mod mdl;
 pub mod program;
+pub mod sequence;
 mod snapshot;
 mod view;
 

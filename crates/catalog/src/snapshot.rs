@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use storage::table::Table;
 
@@ -15,6 +15,7 @@ use crate::definition::{DatabaseDef, TableDef};
 use crate::engine::DictionaryEngine;
 use crate::mdl::MdlLock;
 use crate::program::{EventDef, ProgramDef, ProgramKind, RoutineDef, TriggerDef};
+use crate::sequence::SequenceCache;
 use crate::view::ViewDef;
 
 /// One version of one table, opened.
@@ -24,6 +25,8 @@ pub struct TableHandle {
     pub lock: Arc<MdlLock>,
     /// In the order of firing.
     pub triggers: Vec<Arc<TriggerDef>>,
+    /// Of a sequence: the values that are reserved here.
+    pub sequence: Mutex<SequenceCache>,
     /// For statistics.
     pub engine: Arc<dyn DictionaryEngine>,
     /// What the planner makes of the definition's expressions, once: this crate knows no expressions.
@@ -43,7 +46,15 @@ impl TableHandle {
         lock: Arc<MdlLock>,
         engine: Arc<dyn DictionaryEngine>,
     ) -> Self {
-        Self { def, table, lock, engine, triggers: Vec::new(), program: OnceLock::new() }
+        Self {
+            def,
+            table,
+            lock,
+            engine,
+            triggers: Vec::new(),
+            sequence: Mutex::default(),
+            program: OnceLock::new(),
+        }
     }
     pub fn name(&self) -> &str {
         &self.def.name

@@ -73,6 +73,9 @@ conditions! {
     referenced_trigger(name: &str) = 4031 b"HY000" "Referenced trigger '{name}' for the given action time and event type does not exist";
     trigger_on_system_table() = 1465 b"HY000" "Triggers can not be created on system tables";
     trigger_in_wrong_schema() = 1435 b"HY000" "Trigger in wrong schema";
+    // Sequences.
+    no_sequence(schema: &str, name: &str) = 4089 b"42S02" "'{schema}.{name}' is not a SEQUENCE";
+    sequence_run_out(schema: &str, name: &str) = 4084 b"HY000" "Sequence '{schema}.{name}' has run out";
     // Events.
     event_exists(name: &str) = 1537 b"HY000" "Event '{name}' already exists";
     event_missing(name: &str) = 1539 b"HY000" "Unknown event '{name}'";

@@ -537,7 +537,7 @@ fn table_row(server: &Server, handle: &Arc<TableHandle>) -> Vec<Value> {
         s("def"),
         s(&def.schema),
         s(&def.name),
-        s("BASE TABLE"),
+        s(crate::show::table_type(handle)),
         s("InnoDB"),
         number(10),
         s("Dynamic"),

@@ -44,6 +44,7 @@ mod replicas;
 mod results;
 mod rights;
 mod scope;
+mod sequences;
 pub mod server;
 mod session;
 mod set;

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use accounts::Rights;
-use base::Gtid;
+use base::{Gtid, TableId};
 use catalog::TableHandle;
 use catalog::mdl::MdlHandle;
 use sql_exec::{Firing, Inside, SessionState, Work};
@@ -14,6 +14,7 @@ use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
 use sql_plan::guard::Guard;
+use storage::trx::TrxOptions;
 use types::Value;
 
 use crate::counters::Counter;
@@ -36,6 +37,11 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) computed: Computed<'a>,
     pub(crate) user_variables: &'a mut HashMap<Box<str>, Value>,
     pub(crate) last_insert_id: &'a mut u64,
+    /// What LASTVAL() says.
+    pub(crate) last_values: &'a mut HashMap<TableId, i128>,
+    /// How a transaction of its own is begun and numbered.
+    pub(crate) trx_options: TrxOptions,
+    pub(crate) numbering: Option<commit::Numbering>,
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     pub(crate) user: &'a str,
@@ -266,6 +272,9 @@ impl SessionState for SessionScope<'_> {
             | SessionValue::ReleaseAllLocks
             | SessionValue::IsFreeLock
             | SessionValue::IsUsedLock => return self.user_locks.call(which, args, warnings),
+            SessionValue::NextValue | SessionValue::PreviousValue | SessionValue::SetValue => {
+                return crate::sequences::value(self, which, args);
+            }
             SessionValue::BinlogGtidPos | SessionValue::MasterGtidWait | SessionValue::MasterPosWait => {
                 return crate::replicas::function(self.server, self.entry, which, args);
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::Rights;
-use base::Gtid;
+use base::{Gtid, TableId};
 use catalog::TableHandle;
 use charset::{Charset, Collation};
 use client_error::ClientError;
@@ -92,6 +92,8 @@ pub(crate) struct Session {
     pub upload: Option<Vec<u8>>,
     pub table_locks: TableLocks,
     pub multi_statements: bool,
+    /// What LASTVAL() says, by the sequence's table.
+    pub last_values: HashMap<TableId, i128>,
     /// What LAST_INSERT_ID() says.
     pub last_insert_id: u64,
     /// `SET insert_id`: the next AUTO_INCREMENT value of one statement.
@@ -163,6 +165,7 @@ impl Session {
             sent_rows: false,
             transaction,
             prepared: PreparedStatements::default(),
+            last_values: HashMap::new(),
             last_insert_id: 0,
             next_insert_id: 0,
             found_rows: 0,
@@ -247,6 +250,7 @@ impl Session {
         self.handled.clear();
         self.error_recorded = false;
         self.diagnostics.clear();
+        self.last_values.clear();
         self.last_insert_id = 0;
         self.next_insert_id = 0;
         self.fixed_now_us = None;

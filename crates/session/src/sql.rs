@@ -317,6 +317,7 @@ impl Session {
     pub(crate) fn split<'a>(&'a mut self, server: &'a Server) -> (SessionScope<'a>, Parts<'a>) {
         let computed = self.computed_without_database();
         let read_only = self.would_be_read_only();
+        let (trx_options, numbering) = (self.settings.trx, self.numbering());
         let (trx, mdl) = self.transaction.parts();
         let scope = SessionScope {
             server,
@@ -325,6 +326,9 @@ impl Session {
             computed: Computed { database: &self.database, ..computed },
             user_variables: &mut self.user_variables,
             last_insert_id: &mut self.last_insert_id,
+            last_values: &mut self.last_values,
+            trx_options,
+            numbering,
             row_count: self.row_count,
             found_rows: self.found_rows,
             user: &self.identity.user,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use accounts::Privileges;
 use catalog::program::ProgramKind;
 use charset::Collation;
 use sql_syntax::ast;
@@ -310,8 +311,54 @@ impl<'a> Planner<'a> {
                 let args = vec![self.expr(from, clause)?, self.expr(to, clause)?];
                 self.unit_call("timestampdiff", *unit, args, 0)
             }
+            S::NextValue(name) => self.sequence(SessionValue::NextValue, name, Vec::new()),
+            S::PreviousValue(name) => self.sequence(SessionValue::PreviousValue, name, Vec::new()),
+            S::SetValue { sequence, value, is_used, round } => {
+                let value = match i64::try_from(*value) {
+                    Ok(n) => Value::Int(n),
+                    Err(_) if *value < 0 => Value::Int(i64::MIN),
+                    Err(_) => Value::UInt(u64::try_from(*value).unwrap_or(u64::MAX)),
+                };
+                let round = Value::Int(i64::try_from(*round).unwrap_or(i64::MAX));
+                let args = [value, Value::Int(i64::from(*is_used)), round].map(Expr::Const);
+                self.sequence(SessionValue::SetValue, sequence, args.into())
+            }
             _ => Err(SqlError::not_supported("this function")),
         }
+    }
+
+    /// A function of a sequence.
+    fn sequence(
+        &mut self,
+        which: SessionValue,
+        name: &ast::ObjectName<'a>,
+        rest: Vec<Expr>,
+    ) -> SqlResult<Typed> {
+        let (schema, table) = self.table_name(name)?;
+        let mut ty = ExprType::bigint();
+        if !self.cx.variables.in_definition() {
+            let reads = which == SessionValue::PreviousValue;
+            self.check_table(&schema, &table, if reads { Privileges::SELECT } else { Privileges::INSERT })?;
+            let other = |errno, text| SqlError::Other { errno, state: *b"42S02", text };
+            let none = || other(4089, format!("'{schema}.{table}' is not a SEQUENCE"));
+            if self.view(&schema, &table).is_some() {
+                return Err(none());
+            }
+            if self.cx.catalog.table(&schema, &table).is_none() {
+                return Err(other(4091, format!("Unknown SEQUENCE: '{table}'")));
+            }
+            let handle = self.base_table(name, &table)?;
+            if handle.def.sequence.is_none() {
+                return Err(none());
+            }
+            if !reads {
+                self.changes(&handle)?;
+            }
+            ty.unsigned = of_column(&handle.def.columns[0].ty, true, None).unsigned;
+        }
+        let mut args = vec![Expr::Const(Value::utf8(&schema)), Expr::Const(Value::utf8(&table))];
+        args.extend(rest);
+        Ok(Typed::new(Expr::Session(which, args), ty))
     }
 
     /// WEIGHT_STRING: the bytes by which a text sorts.

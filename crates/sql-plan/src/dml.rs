@@ -104,6 +104,9 @@ fn insert_target<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> Sql
     planner.check_table(&schema, &name, insert_privileges(insert))?;
     let Some(view) = planner.view(&schema, &name) else {
         let table = planner.base_table(&insert.table, &name)?;
+        if table.def.sequence.is_some() {
+            return Err(SqlError::not_supported("INSERT into a sequence"));
+        }
         let slot = planner.new_slot()?;
         planner.guard_slot(slot, &schema, &name);
         let columns = insert_columns(&table, insert)?;
@@ -331,6 +334,9 @@ fn target_table(
 ) -> SqlResult<(Arc<TableHandle>, Vec<ViewRule>)> {
     let tables = &planner.scope().tables;
     let direct = tables.iter().find(|t| t.slot == slot);
+    if let Some(handle) = direct.and_then(|t| t.handle.as_ref()).filter(|h| h.def.sequence.is_some()) {
+        return Err(crate::error::not_of_sequences(handle.schema(), handle.name()));
+    }
     if let Some(handle) = direct.and_then(|t| t.handle.clone()) {
         planner.changes(&handle)?;
         return Ok((handle, Vec::new()));

@@ -354,3 +354,9 @@ impl Warnings {
         self.errors
     }
 }
+
+/// What the table of a sequence does not do.
+pub fn not_of_sequences(schema: &str, name: &str) -> SqlError {
+    let text = format!("Storage engine SEQUENCE of the table `{schema}`.`{name}` doesn't have this option");
+    SqlError::Other { errno: 1031, state: *b"HY000", text }
+}

@@ -295,6 +295,10 @@ pub enum SessionValue {
     BinlogGtidPos,
     MasterGtidWait,
     MasterPosWait,
+    /// Sequences: database, name; of SETVAL the value, whether it is used, the round.
+    NextValue,
+    PreviousValue,
+    SetValue,
 }
 
 impl SessionValue {
@@ -309,6 +313,9 @@ impl SessionValue {
                 | Self::BinlogGtidPos
                 | Self::MasterGtidWait
                 | Self::MasterPosWait
+                | Self::NextValue
+                | Self::PreviousValue
+                | Self::SetValue
         )
     }
 }

@@ -25,6 +25,10 @@ pub trait Variables {
     fn guard(&self) -> Option<Arc<dyn Guard>> {
         None
     }
+    /// The expression is a table's: what it names is looked up when it is evaluated.
+    fn in_definition(&self) -> bool {
+        false
+    }
     /// The privileges of an account: a view's definer. `None`: may do everything.
     ///
     /// # Errors

@@ -87,6 +87,9 @@ impl Variables for NoVariables {
     fn system(&self, _: &str, _: bool) -> Option<Value> {
         None
     }
+    fn in_definition(&self) -> bool {
+        true
+    }
 }
 
 /// An expression over a table's columns.
@@ -143,11 +146,16 @@ pub fn definition_expr(
     if let Some(what) = forbidden(&arena, expr, clause) {
         return Err(what.error(column, clause));
     }
-    let typed = over_columns(def, expr, clause)?;
+    let mut qualify = Qualify { arena: &arena, schema: arena.alloc_slice_copy(def.schema.as_bytes()) };
+    let expr = match sql_syntax::rewrite::expr(&mut qualify, expr) {
+        Ok(expr) => expr,
+        Err(never) => match never {},
+    };
+    let typed = over_columns(def, &expr, clause)?;
     if let Expr::Row(_) = typed.expr {
         return Err(SqlError::OperandColumns(1));
     }
-    Ok(text_of(expr, clause == Clause::Default))
+    Ok(text_of(&expr, clause == Clause::Default))
 }
 
 /// The text of an expression; of a DEFAULT with parentheses around operators.
@@ -190,6 +198,35 @@ fn renamed(text: &str, old: &str, new: &str, operand: bool) -> SqlResult<String>
     match sql_syntax::rewrite::expr(&mut rename, expr) {
         Ok(expr) => Ok(text_of(&expr, operand)),
         Err(never) => match never {},
+    }
+}
+
+/// Sequences of a definition are named with their database.
+struct Qualify<'q> {
+    arena: &'q Arena,
+    schema: &'q [u8],
+}
+
+impl<'q> sql_syntax::rewrite::Rewrite<'q> for Qualify<'q> {
+    type Error = std::convert::Infallible;
+
+    fn arena(&self) -> &'q Arena {
+        self.arena
+    }
+
+    fn enter(&mut self, e: &ast::Expr<'q>) -> Result<Option<ast::Expr<'q>>, Self::Error> {
+        use ast::Special as S;
+        let full = |name: &ast::ObjectName<'q>| ast::ObjectName {
+            database: Some(name.database.unwrap_or(ast::Ident(self.schema))),
+            name: name.name,
+        };
+        let ast::Expr::Special(special) = e else { return Ok(None) };
+        let made = match special {
+            S::NextValue(name) => S::NextValue(full(name)),
+            S::PreviousValue(name) => S::PreviousValue(full(name)),
+            _ => return Ok(None),
+        };
+        Ok(Some(ast::Expr::Special(self.arena.alloc(made))))
     }
 }
 

@@ -93,7 +93,11 @@ fn table_of(session: &Session, schema: &str, table: &str) -> Result<Arc<TableHan
         return Err(connection::wrong_object(schema, table, "BASE TABLE"));
     }
     let missing = || SqlError::NoSuchTable { schema: schema.to_owned(), name: table.to_owned() };
-    catalog.table(schema, table).cloned().ok_or_else(|| ClientError::from(&missing()))
+    let found = catalog.table(schema, table).cloned().ok_or_else(|| ClientError::from(&missing()))?;
+    if found.def.sequence.is_some() {
+        return Err(error::trigger_on_view(table));
+    }
+    Ok(found)
 }
 
 fn create(session: &mut Session, c: &ast::CreateTrigger<'_>) -> Result<(), ClientError> {

@@ -26,7 +26,7 @@ use crate::sql;
 use crate::statement::Reply;
 
 pub(crate) use programs::{definer, event_status, mode_text};
-pub(crate) use schema::{extra_text, field_list, key_text};
+pub(crate) use schema::{extra_text, field_list, key_text, table_type};
 pub(crate) use server::{applicable_collations, character_sets, collations, engines};
 pub(crate) use visible::column_privileges;
 
@@ -131,6 +131,7 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         K::Index { table } => schema::indexes(session, table)?,
         K::CreateTable(name) => schema::create_table(session, name)?,
         K::CreateView(name) => schema::create_view(session, name)?,
+        K::CreateSequence(name) => schema::create_sequence(session, name)?,
         K::CreateDatabase { if_not_exists, name } => schema::create_database(session, *name, *if_not_exists)?,
         K::ProcedureStatus => programs::routines(session, Some(ProgramKind::Procedure)),
         K::FunctionStatus => programs::routines(session, Some(ProgramKind::Function)),

@@ -62,7 +62,7 @@ pub(super) fn tables(
     } else {
         found = database(session, named)?;
         database_name = found.def.name.as_str();
-        names = found.tables.keys().map(|n| (n.as_str(), "BASE TABLE")).collect();
+        names = found.tables.iter().map(|(n, t)| (n.as_str(), table_type(t))).collect();
         names.extend(found.views.keys().map(|n| (n.as_str(), "VIEW")));
     }
     names.sort_unstable();
@@ -334,6 +334,25 @@ fn described(session: &Session, name: &ObjectName<'_>) -> Result<Described, Clie
         Some(view) => Ok(Described::View(view)),
         None => table(session, name).map(Described::Table),
     }
+}
+
+/// What kind of table information_schema says it is.
+pub(crate) fn table_type(table: &TableHandle) -> &'static str {
+    if table.def.sequence.is_some() { "SEQUENCE" } else { "BASE TABLE" }
+}
+
+/// SHOW CREATE SEQUENCE.
+pub(super) fn create_sequence(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    let no_sequence = |schema: &str, name: &str| client_error::program::no_sequence(schema, name);
+    if let Some(view) = view(session, name) {
+        return Err(no_sequence(&view.schema, &view.name));
+    }
+    let handle = table(session, name)?;
+    let text_of = handle.def.create_sequence_statement();
+    let create = text_of.ok_or_else(|| no_sequence(handle.schema(), handle.name()))?;
+    let mut list = Listing::new(vec![text("Table", 64), text("Create Table", 1024)]);
+    list.row([s(handle.name()), s(&create)]);
+    Ok(list)
 }
 
 pub(super) fn create_view(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {

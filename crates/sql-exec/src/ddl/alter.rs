@@ -80,6 +80,9 @@ pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
         }
         Err(e) => return Err(e),
     };
+    if old.def.sequence.is_some() && !s.actions.iter().all(|a| matches!(a, ast::AlterAction::Rename { .. })) {
+        return Err(SqlError::not_supported("ALTER TABLE of a sequence"));
+    }
     let mut new = Altered::new(&old.def);
     for action in s.actions {
         apply(action, &mut new, cx)?;
@@ -91,6 +94,9 @@ pub(super) fn create_index(s: &ast::CreateIndex<'_>, cx: &mut DdlContext<'_>) ->
     let (schema, name) = cx.table_name(&s.table)?;
     cx.lock_exclusive(&schema, &name)?;
     let old = cx.existing(&schema, &name)?;
+    if old.def.sequence.is_some() {
+        return Err(SqlError::not_supported("indexes of a sequence"));
+    }
     let mut new = Altered::new(&old.def);
     let index = create::index_of(&s.index)?;
     if s.mode.or_replace {

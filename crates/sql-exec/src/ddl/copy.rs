@@ -33,7 +33,7 @@ pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlR
 }
 
 /// A table that is not in the catalog yet.
-fn open_new(cx: &DdlContext<'_>, def: &TableDef) -> Arc<TableHandle> {
+pub(super) fn open_new(cx: &DdlContext<'_>, def: &TableDef) -> Arc<TableHandle> {
     Arc::new(TableHandle::new(
         Arc::new(def.clone()),
         cx.catalog.engine().open_table(def.spec()),

@@ -1,5 +1,6 @@
 //! CREATE TABLE: by columns, LIKE another table, from a SELECT.
 
+use catalog::sequence::SequenceState;
 use catalog::{ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name};
 use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
@@ -13,6 +14,7 @@ use super::foreign::{self, NewForeignKey};
 use super::rules::PendingRules;
 use super::{DdlContext, check_name, copy, storage_error};
 use crate::outcome::Outcome;
+use crate::sequence::write_sequence;
 
 /// Most bytes of an index entry's columns.
 const KEY_BYTES_MAX: u64 = 3072;
@@ -103,6 +105,12 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         change.drop_space(old.def.space, old.def.id);
     }
     copy::make_trees(&mut change, &mut def)?;
+    // LIKE a sequence: another one, at its start.
+    if let Some(sequence) = def.sequence.clone() {
+        let table = copy::open_new(cx, &def);
+        let state = SequenceState { next_not_cached: sequence.start, def: sequence, cycle_count: 0 };
+        write_sequence(change.trx(), &table, None, &state)?;
+    }
     if let Some(value) = start {
         copy::start_auto_increment(cx, &mut change, &def, value)?;
     }

@@ -74,6 +74,9 @@ pub(super) fn truncate(s: &ast::TruncateTable<'_>, cx: &mut DdlContext<'_>) -> S
     let (schema, name) = cx.table_name(&s.name)?;
     cx.lock_exclusive(&schema, &name)?;
     let old = cx.existing(&schema, &name)?;
+    if old.def.sequence.is_some() {
+        return Err(sql_plan::error::not_of_sequences(&schema, &name));
+    }
     foreign::check_truncate(&old, cx)?;
     let mut def = TableDef::clone(&old.def);
     let mut change = cx.catalog.change();

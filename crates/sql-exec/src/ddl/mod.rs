@@ -12,6 +12,7 @@ mod database;
 mod drop;
 mod foreign;
 mod rules;
+mod sequence;
 mod view;
 
 pub use columns::variable;
@@ -86,6 +87,9 @@ pub fn is_ddl(statement: &ast::Statement<'_>) -> bool {
             | S::DropIndex(_)
             | S::CreateView(_)
             | S::DropView(_)
+            | S::CreateSequence(_)
+            | S::AlterSequence(_)
+            | S::DropSequence(_)
     )
 }
 
@@ -106,6 +110,9 @@ pub fn execute_ddl<'s>(statement: &ast::Statement<'s>, cx: &mut DdlContext<'_>) 
         S::DropIndex(s) => alter::drop_index(s, cx),
         S::CreateView(s) => view::create(s, cx),
         S::DropView(s) => view::drop(s, cx),
+        S::CreateSequence(s) => sequence::create(s, cx),
+        S::AlterSequence(s) => sequence::alter(s, cx),
+        S::DropSequence(s) => sequence::drop(s, cx),
         _ => Err(SqlError::not_supported("this statement")),
     };
     cx.mdl.release_to(mark);
