@@ -25,6 +25,7 @@ use crate::dictionary::{self, Entry};
 use crate::engine::DictionaryEngine;
 use crate::mdl::Locks;
 use crate::program::{ProgramDef, ProgramKind, TriggerDef};
+use crate::session_catalog::SessionCatalog;
 use crate::snapshot::{Database, Snapshot, TableHandle};
 use crate::view::ViewDef;
 
@@ -119,18 +120,35 @@ impl Catalog {
 
     /// Begins a change of the dictionary.
     pub fn change(self: &Arc<Self>) -> CatalogChange {
+        self.change_for(None)
+    }
+
+    /// Begins a change that may be of a session's temporary tables.
+    pub(crate) fn change_for(self: &Arc<Self>, session: Option<Arc<SessionCatalog>>) -> CatalogChange {
         CatalogChange {
             trx: Some(self.engine.begin()),
             catalog: self.clone(),
+            session,
             edits: Vec::new(),
             created: Vec::new(),
             dropped: Vec::new(),
         }
     }
 
-    fn remember(&self, table: &Arc<Table>) {
+    /// Opens a table, so that rollback and purge find it.
+    pub(crate) fn open_table(&self, def: &TableDef) -> Arc<Table> {
+        let table = self.engine.open_table(def.spec());
         let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         by_id.insert(table.spec().id, table.clone());
+        table
+    }
+
+    /// Removes what nothing names any more.
+    pub(crate) fn give_up(&self, space: SpaceId, table: TableId) {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(&table);
+        self.engine.close_table(table);
+        // A file that cannot be removed now is removed at the next start.
+        let _left_for_the_next_start = self.engine.drop_space(space);
     }
 }
 
@@ -151,6 +169,8 @@ enum Edit {
     RemoveDatabase(String),
     PutTable(Box<TableDef>),
     RemoveTable { schema: String, name: String },
+    PutTemporary(Box<TableDef>),
+    RemoveTemporary { schema: String, name: String },
     PutView(Arc<ViewDef>),
     RemoveView { schema: String, name: String },
     PutProgram(Box<ProgramDef>),
@@ -158,6 +178,18 @@ enum Edit {
 }
 
 impl Edit {
+    fn is_of_session(&self) -> bool {
+        matches!(self, Self::PutTemporary(_) | Self::RemoveTemporary { .. })
+    }
+
+    fn apply_to_session(self, session: &SessionCatalog) {
+        match self {
+            Self::PutTemporary(def) => session.put(*def),
+            Self::RemoveTemporary { schema, name } => session.remove(&schema, &name),
+            _ => {}
+        }
+    }
+
     fn apply(self, catalog: &Catalog, snapshot: &mut Snapshot) {
         let database = |snapshot: &mut Snapshot, schema: &str, edit: &mut dyn FnMut(&mut Database)| {
             if let Some(found) = snapshot.databases.get_mut(schema) {
@@ -178,8 +210,7 @@ impl Edit {
                 snapshot.databases.remove(&name);
             }
             Self::PutTable(def) => {
-                let table = catalog.engine.open_table(def.spec());
-                catalog.remember(&table);
+                let table = catalog.open_table(&def);
                 let lock = catalog.locks.of(&def.schema, &def.name);
                 let engine = catalog.engine.clone();
                 let triggers =
@@ -194,6 +225,8 @@ impl Edit {
             Self::RemoveTable { schema, name } => database(snapshot, &schema, &mut |d| {
                 d.tables.remove(&name);
             }),
+            // They are applied to the session.
+            Self::PutTemporary(_) | Self::RemoveTemporary { .. } => {}
             Self::PutView(def) => database(snapshot, &def.schema, &mut |d| {
                 d.views.insert(def.name.clone(), def.clone());
             }),
@@ -215,6 +248,8 @@ impl Edit {
 /// One atomic change of the dictionary. Dropped without [`Self::commit`] it leaves nothing behind.
 pub struct CatalogChange {
     catalog: Arc<Catalog>,
+    /// Whose temporary tables may change.
+    session: Option<Arc<SessionCatalog>>,
     trx: Option<Trx>,
     edits: Vec<Edit>,
     created: Vec<SpaceId>,
@@ -266,7 +301,12 @@ impl CatalogChange {
         Ok(())
     }
 
+    /// A temporary table becomes one of the session's.
     pub fn put_table(&mut self, def: TableDef) -> Result<(), RowError> {
+        if def.temporary {
+            self.edits.push(Edit::PutTemporary(Box::new(def)));
+            return Ok(());
+        }
         let dictionary = self.catalog.dictionary.clone();
         dictionary::put_table(&dictionary, self.trx(), &def)?;
         self.edits.push(Edit::PutTable(Box::new(def)));
@@ -278,6 +318,10 @@ impl CatalogChange {
         dictionary::remove_table(&dictionary, self.trx(), schema, name)?;
         self.edits.push(Edit::RemoveTable { schema: schema.to_owned(), name: name.to_owned() });
         Ok(())
+    }
+
+    pub fn remove_temporary(&mut self, schema: &str, name: &str) {
+        self.edits.push(Edit::RemoveTemporary { schema: schema.to_owned(), name: name.to_owned() });
     }
 
     pub fn put_view(&mut self, def: ViewDef) -> Result<(), RowError> {
@@ -362,21 +406,22 @@ impl CatalogChange {
         let trx = self.trx.take().expect("a change commits once");
         commit(trx)?;
         self.created.clear();
-        {
+        let (own, shared): (Vec<_>, Vec<_>) = self.edits.drain(..).partition(Edit::is_of_session);
+        if let Some(session) = &self.session {
+            own.into_iter().for_each(|edit| edit.apply_to_session(session));
+        }
+        if !shared.is_empty() {
             let _writer = self.catalog.writer.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = Snapshot::clone(&self.catalog.snapshot());
             next.version += 1;
-            for edit in self.edits.drain(..) {
+            for edit in shared {
                 edit.apply(&self.catalog, &mut next);
             }
             next.relate();
             self.catalog.snapshot.store(Arc::new(next));
         }
         for (space, table) in self.dropped.drain(..) {
-            self.catalog.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(&table);
-            self.catalog.engine.close_table(table);
-            // A file that cannot be removed now is removed at the next start.
-            let _left_for_the_next_start = self.catalog.engine.drop_space(space);
+            self.catalog.give_up(space, table);
         }
         Ok(())
     }

@@ -218,7 +218,7 @@ impl TableDef {
             indexes: self.indexes.iter().map(IndexDef::spec).collect(),
             auto_increment: self.auto_increment(),
             name: self.full_name(),
-            definition: self.binlog_definition().into(),
+            definition: if self.temporary { Arc::from([]) } else { self.binlog_definition().into() },
         }
     }
 

@@ -14,6 +14,7 @@ mod engine;
 pub mod mdl;
 pub mod program;
 pub mod sequence;
+mod session_catalog;
 mod snapshot;
 mod view;
 
@@ -24,5 +25,6 @@ pub use definition::{
 };
 pub use describe::{quote_name, quote_text};
 pub use engine::DictionaryEngine;
+pub use session_catalog::SessionCatalog;
 pub use snapshot::{Database, Snapshot, TableHandle};
 pub use view::{ViewAlgorithm, ViewCheck, ViewDef};

@@ -14,6 +14,7 @@ use storage::table::Table;
 use crate::definition::{DatabaseDef, TableDef};
 use crate::engine::DictionaryEngine;
 use crate::mdl::MdlLock;
+use crate::session_catalog::OWN_VERSION;
 use crate::program::{EventDef, ProgramDef, ProgramKind, RoutineDef, TriggerDef};
 use crate::sequence::SequenceCache;
 use crate::view::ViewDef;
@@ -169,6 +170,8 @@ pub struct Snapshot {
     /// Children by parent: schema and name of each.
     pub(crate) children: Arc<Children>,
     pub databases: BTreeMap<String, Arc<Database>>,
+    /// What lies under a session's temporary tables; `None` = there are none.
+    pub(crate) below: Option<Arc<Self>>,
 }
 
 /// Tables with foreign keys, by the table that they refer to.
@@ -200,8 +203,10 @@ impl Snapshot {
 
     /// Tables whose foreign keys refer to this one.
     pub fn children(&self, schema: &str, name: &str) -> Vec<Arc<TableHandle>> {
+        // Temporary tables have no foreign keys, and those of others do not see them.
+        let shared = self.below.as_deref().unwrap_or(self);
         let known = self.children.get(&(schema.to_owned(), name.to_owned()));
-        known.into_iter().flatten().filter_map(|(s, n)| self.table(s, n).cloned()).collect()
+        known.into_iter().flatten().filter_map(|(s, n)| shared.table(s, n).cloned()).collect()
     }
 
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
@@ -243,8 +248,19 @@ impl Snapshot {
         self.databases.get(schema)?.events.get(&ProgramKind::Event.key(name))
     }
 
-    /// Whether `handle` is still the current version of its table.
+    /// What all sessions see: the tables of views.
+    pub fn shared(self: &Arc<Self>) -> &Arc<Self> {
+        self.below.as_ref().unwrap_or(self)
+    }
+
+    /// Whether a session's temporary tables are those of the version `then`.
+    pub fn has_same_temporaries(&self, then: u64) -> bool {
+        self.version / OWN_VERSION == then / OWN_VERSION
+    }
+
+    /// Whether `handle` is still the current version of its table, be it hidden by a temporary one.
     pub fn is_current(&self, handle: &Arc<TableHandle>) -> bool {
         self.table(handle.schema(), handle.name()).is_some_and(|now| Arc::ptr_eq(now, handle))
+            || self.below.as_ref().is_some_and(|below| below.is_current(handle))
     }
 }

@@ -19,6 +19,7 @@ use crate::scope::PlanVariables;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::variables::Var;
+use crate::transaction::Need;
 use crate::write_gate::Passing;
 
 /// Type code of MariaDB's query event.
@@ -32,6 +33,9 @@ pub(crate) fn run(
     text: &[u8],
     reply: Reply,
 ) -> Result<(), ClientError> {
+    if session.changes_temporaries_only(statement) {
+        return run_admitted(session, out, statement, text, reply);
+    }
     if session.would_be_read_only() {
         return Err(error::read_only_transaction());
     }
@@ -109,10 +113,19 @@ fn run_admitted(
     };
     let mut warnings = Warnings::new();
     warnings.set_kept_max(session.settings.max_error_count as u32);
+    // A transaction that goes on keeps its locks; what the statement itself has locked is given back with it.
+    let goes_on = !crate::statement::commits_implicitly(statement);
+    if goes_on {
+        session.ensure_trx(Need::Read)?;
+    }
     let outcome = with_context(session, &mut warnings, &mut commit, |cx| execute_ddl(statement, cx));
     session.take_warnings(&warnings);
     session.after_commit(&committed);
-    session.transaction.mdl.release_all();
+    if goes_on && outcome.is_ok() {
+        session.end_statement()?;
+    } else if !goes_on {
+        session.transaction.mdl.release_all();
+    }
     match outcome {
         Ok(outcome) => {
             session.row_count = outcome.affected_rows as i64;
@@ -165,6 +178,7 @@ pub(crate) fn with_context<R>(
     run: impl FnOnce(&mut DdlContext<'_>) -> R,
 ) -> R {
     let server = Arc::clone(session.server());
+    let catalog = Arc::clone(&session.catalog);
     let settings = session.exec_settings();
     let account = session.account();
     let database = Arc::clone(&session.database);
@@ -181,7 +195,8 @@ pub(crate) fn with_context<R>(
     let variables = PlanVariables::of(&scope);
     let mut commit = |trx: Trx, text: Option<&str>| commit(trx, text);
     run(&mut DdlContext {
-        catalog: server.dictionary(),
+        catalog: &catalog,
+        reader: parts.trx,
         mdl: parts.mdl,
         values: parts.values,
         warnings,

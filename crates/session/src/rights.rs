@@ -110,7 +110,7 @@ impl Session {
 
     /// Whether a table, view or sequence of that name exists.
     pub(crate) fn relation_exists(&self, db: &str, table: &str) -> bool {
-        self.server().catalog().table(db, table).is_some()
+        self.catalog.snapshot().table(db, table).is_some()
             || crate::information_schema::table(db, table).is_some()
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use accounts::Rights;
 use base::{Gtid, TableId};
-use catalog::TableHandle;
+use catalog::{SessionCatalog, TableHandle};
 use catalog::mdl::MdlHandle;
 use sql_exec::{Firing, Inside, SessionState, Work};
 use sql_plan::Variables;
@@ -64,6 +64,7 @@ pub(crate) struct SessionScope<'a> {
     /// Its sql_mode.
     pub(crate) sql_mode: Option<u64>,
     pub(crate) mdl: &'a MdlHandle,
+    pub(crate) catalog: &'a Arc<SessionCatalog>,
     /// The error on its way out stands among the statement's conditions already.
     pub(crate) error_recorded: &'a mut bool,
 }
@@ -116,7 +117,7 @@ impl SessionScope<'_> {
         let account = format!("'{}'@'{}'", rights.user(), rights.account_host());
         let variables = PlanVariables { rights, ..PlanVariables::of(self) };
         body(&sql_plan::PlanContext {
-            catalog: self.server.catalog(),
+            catalog: self.catalog.snapshot(),
             database: schema,
             sql_mode: values.sql_mode,
             connection_collation: values.collation,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use accounts::Rights;
 use base::{Gtid, TableId};
-use catalog::TableHandle;
+use catalog::{SessionCatalog, TableHandle};
 use charset::{Charset, Collation};
 use client_error::ClientError;
 use sql_exec::Workspace;
@@ -69,6 +69,8 @@ pub(crate) struct Session {
     pub diagnostics: Diagnostics,
     pub tracker: Tracker,
     pub transaction: Transaction,
+    /// The tables as this session sees them; behind `transaction`, which must have ended before temporary tables go.
+    pub catalog: Arc<SessionCatalog>,
     pub prepared: PreparedStatements,
     pub user_locks: UserLocks,
     pub programs: Programs,
@@ -135,6 +137,7 @@ impl Session {
         };
         let settings = Settings::of(&variables, fixed);
         let transaction = Transaction::new(&server, &entry);
+        let catalog = SessionCatalog::new(server.dictionary());
         let mut session = Self {
             multi_statements: identity.capabilities.contains(Capabilities::MULTI_STATEMENTS),
             server: ServerHandle(Arc::new(Shared(server))),
@@ -164,6 +167,7 @@ impl Session {
             error_recorded: false,
             sent_rows: false,
             transaction,
+            catalog,
             prepared: PreparedStatements::default(),
             last_values: HashMap::new(),
             last_insert_id: 0,
@@ -226,6 +230,7 @@ impl Session {
         self.release_all_locks();
         self.detach_branch();
         self.transaction.abandon();
+        self.catalog.drop_temporaries();
         self.server.forget_prepared(self.prepared.count() as u64);
     }
 
@@ -234,6 +239,7 @@ impl Session {
         self.release_all_locks();
         self.detach_branch();
         self.transaction.abandon();
+        self.catalog.drop_temporaries();
         self.entry.set_in_transaction(false);
         self.server.forget_prepared(self.prepared.count() as u64);
         self.prepared = PreparedStatements::default();

@@ -54,7 +54,7 @@ impl Session {
         };
         let account = self.account();
         body(&PlanContext {
-            catalog: self.server().catalog(),
+            catalog: self.catalog.snapshot(),
             database: &self.database,
             sql_mode: self.settings.sql_mode,
             connection_collation: self.settings.connection,
@@ -220,7 +220,7 @@ enum Ran {
 fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
     session.values.now_micros = session.now_micros();
     session.values.seeded.clear();
-    if !plan.writes() {
+    if !plan.writes_shared() {
         let outcome = run_admitted(session, out, plan, reply);
         // A function may have passed the gate.
         if !plan.routines.is_empty() {
@@ -253,7 +253,7 @@ fn run_admitted(
         Err(e) => return Err(session.statement_failed(&e)),
     }
     let need = match plan {
-        p if p.writes() => Need::Write,
+        p if p.writes_shared() => Need::Write,
         p if p.tables.is_empty() && p.routines.is_empty() => Need::Nothing,
         _ => Need::Read,
     };
@@ -261,7 +261,7 @@ fn run_admitted(
         session.transaction.mdl.release_to(held);
         return Err(e);
     }
-    if need == Need::Write {
+    if plan.writes() {
         session.give_text();
     }
     let settings = session.exec_settings();
@@ -309,8 +309,7 @@ impl Session {
     }
 
     fn lock_tables(&mut self, plan: &Plan, timeout: Duration) -> SqlResult<()> {
-        let server = self.server_handle();
-        sql_exec::lock_tables(plan, server.dictionary(), &self.transaction.mdl, timeout)
+        sql_exec::lock_tables(plan, &self.catalog, &self.transaction.mdl, timeout)
     }
 
     /// Borrows what expressions see and what statements work with apart from each other.
@@ -344,6 +343,7 @@ impl Session {
             database: None,
             sql_mode: None,
             mdl,
+            catalog: &self.catalog,
             error_recorded: &mut self.error_recorded,
             upload: &mut self.upload,
         };

@@ -271,9 +271,9 @@ pub(crate) fn commits_implicitly(statement: &Statement<'_>) -> bool {
         S::CreateDatabase(_)
             | S::AlterDatabase(_)
             | S::DropDatabase { .. }
-            | S::CreateTable(_)
+            | S::CreateTable(ast::CreateTable { temporary: false, .. })
             | S::AlterTable(_)
-            | S::DropTable(_)
+            | S::DropTable(ast::DropTable { temporary: false, .. })
             | S::TruncateTable(_)
             | S::RenameTable(_)
             | S::CreateIndex(_)

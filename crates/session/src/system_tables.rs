@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use charset::Collation;
+use catalog::SessionCatalog;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_exec::{ExecSettings, Inside, SessionState, Workspace};
 use sql_plan::Variables;
@@ -201,7 +202,8 @@ fn run(backend: &Backend, text: &str) -> SqlResult<()> {
     execute_ddl(
         &parsed.statement,
         &mut DdlContext {
-            catalog: &backend.catalog,
+            catalog: &SessionCatalog::new(&backend.catalog),
+            reader: None,
             mdl: &mut mdl,
             values: &mut Context::default(),
             warnings: &mut warnings,

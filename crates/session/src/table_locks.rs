@@ -169,6 +169,8 @@ fn take(session: &mut Session, tables: Vec<LockedTable>) -> Result<(), ClientErr
             None => wanted.push((&t.schema, &t.name, t.write)),
         }
     }
+    // A temporary table is nobody else's.
+    wanted.retain(|(schema, name, _)| session.catalog.temporary(schema, name).is_none());
     wanted.sort_unstable();
     let timeout = session.settings.exec.lock_wait_timeout;
     let mut taken: Vec<Arc<MdlLock>> = Vec::new();
@@ -312,6 +314,9 @@ impl Session {
         for name in changed_names(statement) {
             let schema = name.database.map_or_else(|| self.database.to_string(), |d| d.text().into_owned());
             let table = name.name.text();
+            if self.catalog.temporary(&schema, &table).is_some() {
+                continue;
+            }
             let found = locked.iter().filter(|t| t.schema == schema && *t.name == *table);
             let refused = match found.map(|t| t.write).max() {
                 None => SqlError::TableNotLocked(table.into_owned()),
@@ -329,6 +334,26 @@ impl Session {
         if let Some(locked) = &mut self.table_locks.tables {
             locked.retain(|t| catalog.has(&t.schema, &t.name));
         }
+    }
+}
+
+impl Session {
+    /// Whether a statement about definitions touches no table that other sessions see.
+    pub(crate) fn changes_temporaries_only(&self, statement: &Statement<'_>) -> bool {
+        match statement {
+            Statement::CreateTable(c) => c.temporary,
+            Statement::DropTable(d) if d.temporary => true,
+            _ => {
+                let names = changed_names(statement);
+                !names.is_empty() && names.iter().all(|name| self.is_temporary(name))
+            }
+        }
+    }
+
+    /// Whether a name means a temporary table.
+    pub(crate) fn is_temporary(&self, name: &ast::ObjectName<'_>) -> bool {
+        let schema = name.database.map_or_else(|| self.database.to_string(), |d| d.text().into_owned());
+        self.catalog.temporary(&schema, &name.name.text()).is_some()
     }
 }
 

@@ -43,7 +43,9 @@ fn open(
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<(String, Result<Arc<TableHandle>, SqlError>)> {
     let (schema, table) = cx.table_name(name)?;
-    cx.lock(&schema, &table, mode)?;
+    if cx.catalog.temporary(&schema, &table).is_none() {
+        cx.lock(&schema, &table, mode)?;
+    }
     let found = cx.existing(&schema, &table);
     Ok((format!("{schema}.{table}"), found))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::Corruption;
 use catalog::mdl::{MdlError, MdlHandle, MdlMode};
 use catalog::program::TriggerEvent;
-use catalog::{Catalog, TableHandle};
+use catalog::{SessionCatalog, TableHandle};
 use row_format::RowLayout;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
@@ -191,7 +191,7 @@ impl SlotRow {
 ///
 /// # Errors
 /// `StalePlan`: a table has changed since planning; plan again. The locks stay until the transaction's end.
-pub fn lock_tables(plan: &Plan, catalog: &Catalog, mdl: &MdlHandle, timeout: Duration) -> SqlResult<()> {
+pub fn lock_tables(plan: &Plan, catalog: &SessionCatalog, mdl: &MdlHandle, timeout: Duration) -> SqlResult<()> {
     for table in &plan.tables {
         let mode = if plan.changes(table) { MdlMode::Write } else { MdlMode::Shared };
         mdl.lock(&table.lock, mode, timeout).map_err(mdl_error)?;

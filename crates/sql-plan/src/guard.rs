@@ -77,8 +77,12 @@ impl<'a> Planner<'a> {
     }
 
     /// A table is named, by its real name. Comes before the question whether it exists.
+    /// A temporary table is its session's to use.
     pub(crate) fn check_table(&self, schema: &str, table: &str, wanted: Privileges) -> SqlResult<()> {
         let Some(guard) = &self.guarded.guard else { return Ok(()) };
+        if self.is_temporary(schema, table) {
+            return Ok(());
+        }
         let (whole, columns) = guard.on_table(schema, table);
         let missing = wanted.without(whole | columns);
         if missing.is_empty() { Ok(()) } else { Err(guard.table_denied(missing, schema, table)) }
@@ -98,6 +102,9 @@ impl<'a> Planner<'a> {
     /// The table has got its slot: from now on its columns are looked at, where that is needed.
     pub(crate) fn guard_slot(&mut self, slot: Slot, schema: &str, table: &str) {
         let Some(guard) = &self.guarded.guard else { return };
+        if self.is_temporary(schema, table) {
+            return;
+        }
         let (whole, _) = guard.on_table(schema, table);
         let every = Privileges::SELECT | Privileges::INSERT | Privileges::UPDATE | Privileges::DELETE;
         if !whole.has(every) {
@@ -109,6 +116,10 @@ impl<'a> Planner<'a> {
                 guard: Arc::clone(guard),
             });
         }
+    }
+
+    fn is_temporary(&self, schema: &str, table: &str) -> bool {
+        self.snapshot().table(schema, table).is_some_and(|t| t.def.temporary)
     }
 
     /// A column of a slot is used.

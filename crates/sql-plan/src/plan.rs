@@ -81,12 +81,17 @@ impl Plan {
         let same = |r: &Arc<RoutineDef>| {
             now.routine(r.kind, &r.schema, &r.name).is_some_and(|found| Arc::ptr_eq(found, r))
         };
-        self.tables.iter().all(|t| now.is_current(t))
+        now.has_same_temporaries(self.catalog_version)
+            && self.tables.iter().all(|t| now.is_current(t))
             && self.views.iter().all(|v| now.is_current_view(v))
             && (!self.writes() || self.relations_version == now.relations_version)
             && self.routines.iter().all(same)
     }
-    /// Whether running it takes a write transaction.
+    /// Whether it changes tables that other sessions see, or may.
+    pub fn writes_shared(&self) -> bool {
+        self.writes() && (self.runs_programs() || self.tables.iter().any(|t| self.changes(t) && !t.def.temporary))
+    }
+    /// Whether it changes rows.
     pub fn writes(&self) -> bool {
         matches!(self.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_))
     }

@@ -243,15 +243,17 @@ impl<'a> Planner<'a> {
         alias: &str,
     ) -> SqlResult<Arc<TableHandle>> {
         let (schema, name) = self.table_name(name)?;
-        // What information_schema shows is made for the statement: nobody can lock it.
+        let snapshot = self.snapshot();
+        let handle = snapshot.table(&schema, &name).cloned();
+        // What information_schema shows is made for the statement, and a temporary table is the session's: nobody can lock them.
         if let Some(locked) = self.cx.locked
+            && !handle.as_ref().is_some_and(|t| t.def.temporary)
             && !schema.eq_ignore_ascii_case("information_schema")
             && !locked.iter().any(|t| t.schema == schema && t.name == name && t.alias == alias)
         {
             return Err(SqlError::TableNotLocked(alias.to_owned()));
         }
-        let handle =
-            self.cx.catalog.table(&schema, &name).cloned().ok_or(SqlError::NoSuchTable { schema, name })?;
+        let handle = handle.ok_or(SqlError::NoSuchTable { schema, name })?;
         if !self.tables.iter().any(|t| Arc::ptr_eq(t, &handle)) {
             self.tables.push(handle.clone());
         }
@@ -259,12 +261,17 @@ impl<'a> Planner<'a> {
     }
 
     pub(crate) fn view(&self, schema: &str, name: &str) -> Option<Arc<ViewDef>> {
-        self.cx.catalog.view(schema, name).cloned()
+        self.snapshot().view(schema, name).cloned()
+    }
+
+    /// The tables that the statement sees; those of a view are never temporary.
+    pub(crate) fn snapshot(&self) -> &'a Arc<Snapshot> {
+        if self.view_stack.is_empty() { &self.cx.catalog } else { self.cx.catalog.shared() }
     }
 
     /// A table whose rows the statement changes: it may have been locked for reading only.
     pub(crate) fn changes(&self, table: &TableHandle) -> SqlResult<()> {
-        let Some(locked) = self.cx.locked else { return Ok(()) };
+        let Some(locked) = self.cx.locked.filter(|_| !table.def.temporary) else { return Ok(()) };
         let mut found = locked.iter().filter(|t| t.schema == table.schema() && t.name == table.name());
         if found.any(|t| t.write) {
             Ok(())

@@ -48,12 +48,13 @@ pub fn positions(def: &TableDef, names: &[String]) -> Option<Vec<usize>> {
 }
 
 /// The relations of the changed tables, and of those that a cascade may change.
-pub fn of(snapshot: &Snapshot, changed: &[Arc<TableHandle>]) -> Vec<TableRelations> {
+pub fn of(snapshot: &Arc<Snapshot>, changed: &[Arc<TableHandle>]) -> Vec<TableRelations> {
     let mut out: Vec<TableRelations> = Vec::new();
     if !snapshot.has_foreign_keys() {
         return out;
     }
-    let mut waiting: Vec<Arc<TableHandle>> = changed.to_vec();
+    let snapshot = snapshot.shared();
+    let mut waiting: Vec<_> = changed.iter().filter(|t| !t.def.temporary).cloned().collect();
     while let Some(table) = waiting.pop() {
         if out.iter().any(|r| Arc::ptr_eq(&r.table, &table)) {
             continue;

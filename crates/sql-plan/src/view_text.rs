@@ -442,6 +442,10 @@ impl<'a> Qualifier<'a, '_> {
             let Some(table) = self.cx.catalog.table(&schema, &name) else {
                 return Err(SqlError::NoSuchTable { schema, name: name.into_owned() });
             };
+            if table.def.temporary {
+                let text = format!("View's SELECT refers to a temporary table '{name}'");
+                return Err(SqlError::Other { errno: 1352, state: *b"HY000", text });
+            }
             table.def.columns.iter().filter(|c| !c.invisible).map(|c| c.name.clone()).collect()
         };
         self.add(alias, schema, columns);

@@ -226,7 +226,7 @@ pub(super) fn with_types<R>(
         let plan = session.plan_for(&parsed.statement, schema, names).ok()??;
         Some(plan.columns().to_vec())
     };
-    let snapshot = session.server().catalog();
+    let snapshot = session.catalog.snapshot();
     body(&mut CatalogTypes { snapshot, schema, collation: context.database, plan: &plan })
 }
 
@@ -264,7 +264,7 @@ fn scope_types<R>(
         })?;
         Some(plan.columns().to_vec())
     };
-    let snapshot = scope.server.catalog();
+    let snapshot = scope.catalog.snapshot();
     body(&mut CatalogTypes { snapshot, schema, collation: context.database, plan: &plan })
 }
 

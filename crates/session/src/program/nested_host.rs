@@ -217,7 +217,7 @@ impl<'s, 'a> NestedHost<'s, 'a> {
 
     /// Locks the plan's tables and asks whether the statement may do what it does here.
     fn admit(&mut self, plan: &Plan) -> SqlResult<()> {
-        if plan.writes() {
+        if plan.writes_shared() {
             if self.scope.read_only {
                 let e = connection::read_only_transaction();
                 return Err(SqlError::Other { errno: e.errno, state: e.state, text: e.text.into_owned() });
@@ -233,8 +233,7 @@ impl<'s, 'a> NestedHost<'s, 'a> {
                 GateError::Timeout => SqlError::LockWaitTimeout,
             })?;
         }
-        let catalog = self.scope.server.dictionary();
-        sql_exec::lock_tables(plan, catalog, self.scope.mdl, self.settings.lock_wait_timeout)
+        sql_exec::lock_tables(plan, self.scope.catalog, self.scope.mdl, self.settings.lock_wait_timeout)
     }
 
     fn is_in_use(&self, table: &Arc<catalog::TableHandle>) -> bool {

@@ -44,7 +44,7 @@ fn table(session: &Session, name: &ObjectName<'_>) -> Result<Arc<TableHandle>, C
         None => session.database.to_string(),
     };
     let table = name.name.text();
-    let catalog = session.server().catalog();
+    let catalog = session.catalog.snapshot();
     catalog.table(&schema, &table).cloned().ok_or_else(|| error::no_such_table(&schema, &table))
 }
 
@@ -66,6 +66,10 @@ pub(super) fn tables(
         names.extend(found.views.keys().map(|n| (n.as_str(), "VIEW")));
     }
     names.sort_unstable();
+    // Temporary tables come first, the newest before the others.
+    let own = session.catalog.temporaries();
+    let own = own.iter().filter(|t| t.schema() == shown);
+    names.splice(0..0, own.map(|t| (t.name(), "TEMPORARY TABLE")));
     let mut columns = vec![text(&format!("Tables_in_{database_name}"), 64)];
     if full {
         columns.push(text("Table_type", 64));
@@ -326,7 +330,7 @@ impl Described {
 
 fn view(session: &Session, name: &ObjectName<'_>) -> Option<Arc<ViewDef>> {
     let schema = name.database.map_or_else(|| session.database.to_string(), |d| d.text().into_owned());
-    session.server().catalog().view(&schema, &name.name.text()).cloned()
+    session.catalog.snapshot().view(&schema, &name.name.text()).cloned()
 }
 
 fn described(session: &Session, name: &ObjectName<'_>) -> Result<Described, ClientError> {

@@ -550,6 +550,14 @@ fn finish(
         copy::start_auto_increment(cx, &mut change, &new.def, value)?;
     }
     new.def.version += 1;
+    if let Some((schema, name)) = new.rename.take_if(|_| old.def.temporary) {
+        let own = &old.def;
+        if (&own.schema, &own.name) != (&schema, &name) && cx.catalog.temporary(&schema, &name).is_some() {
+            return Err(SqlError::TableExists(name));
+        }
+        change.remove_temporary(&own.schema, &own.name);
+        (new.def.schema, new.def.name) = (schema, name);
+    }
     if let Some((schema, name)) = new.rename.take() {
         cx.lock_exclusive(&schema, &name)?;
         let same = schema == new.def.schema && name == new.def.name;
@@ -567,7 +575,11 @@ fn finish(
         foreign::follow_rename(same, same, &renamed, &mut change, cx)?;
     }
     change.put_table(new.def).map_err(|e| storage_error(e, ""))?;
-    cx.commit(change)?;
+    if old.def.temporary {
+        cx.commit_temporary(change)?;
+    } else {
+        cx.commit(change)?;
+    }
     let copied = if new.counts_rows { copied } else { 0 };
     Ok(Outcome {
         affected_rows: copied,

@@ -230,9 +230,14 @@ pub(super) fn fill_from_query(
 ) -> SqlResult<u64> {
     let table = open_new(cx, def);
     let PlanKind::Query(query) = &plan.kind else { return Ok(0) };
+    // What a temporary table is filled with is read in the session's transaction, which goes on.
+    let reader = if def.temporary { cx.reader.as_deref_mut() } else { None };
     let rows = {
         let mut exec_cx = ExecContext {
-            trx: change.trx(),
+            trx: match reader {
+                Some(reader) => reader,
+                None => change.trx(),
+            },
             values: cx.values,
             warnings: cx.warnings,
             session: cx.session,

@@ -36,18 +36,21 @@ pub(super) struct NewIndex {
 }
 
 pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
-    if s.temporary {
-        return Err(SqlError::not_supported("temporary tables"));
-    }
     if s.partitioning.is_some() {
         return Err(SqlError::not_supported("partitions"));
     }
     let (schema, name) = cx.table_name(&s.name)?;
-    cx.lock_exclusive(&schema, &name)?;
-    let snapshot = cx.catalog.snapshot();
+    if !s.temporary {
+        cx.lock_shared_name(&schema, &name)?;
+    }
+    let snapshot = cx.catalog.shared().snapshot();
     let database = snapshot.database(&schema).ok_or_else(|| SqlError::UnknownDatabase(schema.clone()))?;
-    let existing = database.tables.get(&name).cloned();
-    let is_view = database.views.contains_key(&name);
+    // A temporary table may have the name of a table or view, and the other way round.
+    let existing = match s.temporary {
+        true => cx.catalog.temporary(&schema, &name),
+        false => database.tables.get(&name).cloned(),
+    };
+    let is_view = !s.temporary && database.views.contains_key(&name);
     if is_view || existing.is_some() && !s.mode.or_replace {
         if s.mode.if_not_exists {
             cx.warnings.note(SqlError::TableExists(name));
@@ -72,11 +75,12 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         sequence: None,
         temporary: s.temporary,
     };
-    let mut start = None;
+    let (mut start, mut like_temporary) = (None, false);
     match &s.content {
         ast::TableContent::Like(other) => {
             let (schema, name) = cx.table_name(other)?;
-            if schema == def.schema && name == def.name {
+            like_temporary = cx.catalog.temporary(&schema, &name).is_some();
+            if schema == def.schema && name == def.name && like_temporary == def.temporary {
                 return Err(SqlError::NotUniqueTable(name));
             }
             like(&schema, &name, &mut def, cx)?;
@@ -99,10 +103,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     }
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
-        let old_name = (def.schema.as_str(), def.name.as_str());
-        change.move_triggers(old_name, None).map_err(|e| storage_error(e, &def.name))?;
-        change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
-        change.drop_space(old.def.space, old.def.id);
+        super::drop::remove(&mut change, &old)?;
     }
     copy::make_trees(&mut change, &mut def)?;
     // LIKE a sequence: another one, at its start.
@@ -114,13 +115,28 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     if let Some(value) = start {
         copy::start_auto_increment(cx, &mut change, &def, value)?;
     }
+    // The other servers do not have the temporary table that this one is like.
+    let text = like_temporary.then(|| logged_text(&def, s.mode.or_replace, cx));
+    let temporary = def.temporary;
     change.put_table(def).map_err(|e| storage_error(e, ""))?;
-    cx.commit(change)?;
+    match text {
+        _ if temporary => cx.commit_temporary(change)?,
+        Some(text) => cx.commit_as(change, &text)?,
+        None => cx.commit(change)?,
+    }
     Ok(Outcome::default())
 }
 
+/// The definition alone, with the name as seen from the default database.
+pub(super) fn logged_text(def: &TableDef, or_replace: bool, cx: &DdlContext<'_>) -> String {
+    let text = def.create_statement(None);
+    let columns = text.find(" (\n").map_or("", |at| &text[at..]);
+    let replace = if or_replace { "OR REPLACE " } else { "" };
+    format!("CREATE {replace}TABLE {}{columns}", cx.logged_name(&def.schema, &def.name))
+}
+
 fn like(schema: &str, name: &str, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
-    cx.lock(schema, name, catalog::mdl::MdlMode::Shared)?;
+    cx.lock_to_read(schema, name)?;
     let source = cx.existing(schema, name)?;
     let own = TableDef::clone(def);
     *def = TableDef {

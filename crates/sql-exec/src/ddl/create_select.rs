@@ -34,7 +34,7 @@ pub(super) fn table(
     };
     let Some(plan) = plan else { return Err(SqlError::not_supported("this SELECT")) };
     for table in &plan.tables {
-        cx.lock(table.schema(), table.name(), catalog::mdl::MdlMode::Shared)?;
+        cx.lock_to_read(table.schema(), table.name())?;
     }
     let PlanKind::Query(query) = &plan.kind else { return Err(SqlError::not_supported("this SELECT")) };
     let snapshot = cx.catalog.snapshot();
@@ -56,14 +56,11 @@ pub(super) fn table(
     super::foreign::finish(new.foreign, &mut def, cx)?;
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
-        let old_name = (def.schema.as_str(), def.name.as_str());
-        change.move_triggers(old_name, None).map_err(|e| storage_error(e, &def.name))?;
-        change.remove_table(&def.schema, &def.name).map_err(|e| storage_error(e, &def.name))?;
-        change.drop_space(old.def.space, old.def.id);
+        super::drop::remove(&mut change, &old)?;
     }
     copy::make_trees(&mut change, &mut def)?;
     // A replica gets the definition as text and the rows as rows.
-    let text = logged_text(&def, s.mode.or_replace, cx);
+    let text = super::create::logged_text(&def, s.mode.or_replace, cx);
     change.trx().start_statement();
     change.trx().set_log_options(cx.log);
     if !cx.annotation.is_empty() {
@@ -71,21 +68,18 @@ pub(super) fn table(
     }
     let records = copy::fill_from_query(cx, &mut change, &def, &plan, &targets, s.on_duplicate)?;
     change.trx().set_log_options(LogOptions::default());
+    let temporary = def.temporary;
     change.put_table(def).map_err(|e| storage_error(e, ""))?;
-    cx.commit_as(change, &text)?;
+    if temporary {
+        cx.commit_temporary(change)?;
+    } else {
+        cx.commit_as(change, &text)?;
+    }
     Ok(Outcome {
         affected_rows: records,
         info: format!("Records: {records}  Duplicates: 0  Warnings: {}", cx.warnings.count()),
         ..Outcome::default()
     })
-}
-
-/// The definition alone, with the name as seen from the default database.
-fn logged_text(def: &TableDef, or_replace: bool, cx: &DdlContext<'_>) -> String {
-    let text = def.create_statement(None);
-    let columns = text.find(" (\n").map_or("", |at| &text[at..]);
-    let replace = if or_replace { "OR REPLACE " } else { "" };
-    format!("CREATE {replace}TABLE {}{columns}", cx.logged_name(&def.schema, &def.name))
 }
 
 /// An aggregate over no row at all leaves the other columns without a value.

@@ -15,7 +15,7 @@ pub(super) fn create(s: &ast::CreateDatabase<'_>, cx: &mut DdlContext<'_>) -> Sq
     let collation = collation(&s.options, cx.server_collation)?;
     cx.lock(&name, "", MdlMode::Exclusive)?;
     let virtual_name = is_virtual(&name);
-    if virtual_name || cx.catalog.snapshot().database(&name).is_some() {
+    if virtual_name || cx.catalog.shared().snapshot().database(&name).is_some() {
         if s.mode.if_not_exists {
             cx.warnings.note(SqlError::DatabaseExists(name));
             return Ok(Outcome { affected_rows: 1, ..Outcome::default() });
@@ -40,7 +40,7 @@ pub(super) fn alter(s: &ast::AlterDatabase<'_>, cx: &mut DdlContext<'_>) -> SqlR
         None => cx.database.to_owned(),
     };
     cx.lock(&name, "", MdlMode::Exclusive)?;
-    let snapshot = cx.catalog.snapshot();
+    let snapshot = cx.catalog.shared().snapshot();
     let found = snapshot.database(&name).ok_or_else(|| SqlError::UnknownDatabase(name.clone()))?;
     let mut def = found.def.clone();
     def.collation = collation(&s.options, def.collation)?;
@@ -58,7 +58,7 @@ pub(super) fn drop(name: &str, if_exists: bool, cx: &mut DdlContext<'_>) -> SqlR
         return Err(SqlError::AccessDeniedToDatabase { user: cx.user.to_owned(), schema: name.to_owned() });
     }
     cx.lock(name, "", MdlMode::Exclusive)?;
-    if cx.catalog.snapshot().database(name).is_none() {
+    if cx.catalog.shared().snapshot().database(name).is_none() {
         let missing = SqlError::DatabaseMissing(name.to_owned());
         if if_exists {
             cx.warnings.note(missing);
@@ -72,7 +72,7 @@ pub(super) fn drop(name: &str, if_exists: bool, cx: &mut DdlContext<'_>) -> SqlR
 
 /// Drops an existing database whose name is locked; answers how many tables went with it.
 fn drop_locked(name: &str, cx: &mut DdlContext<'_>) -> SqlResult<u64> {
-    let snapshot = cx.catalog.snapshot();
+    let snapshot = cx.catalog.shared().snapshot();
     let Some(database) = snapshot.database(name) else { return Ok(0) };
     for table in database.tables.keys().chain(database.views.keys()) {
         cx.lock(name, table, MdlMode::Exclusive)?;

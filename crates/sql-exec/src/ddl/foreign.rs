@@ -125,13 +125,21 @@ fn cannot_create(def: &TableDef, code: u32, why: &str) -> SqlError {
 
 /// Checks the keys and puts them into a definition whose columns and indexes are complete.
 pub(super) fn finish(keys: Vec<NewForeignKey>, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    if def.temporary && !keys.is_empty() {
+        let text = format!(
+            "Create  table `{}`.`{}` with foreign key constraint failed. Temporary tables can't have foreign key constraints.",
+            def.schema, def.name
+        );
+        cx.warnings.warn(SqlError::Other { errno: 150, state: *b"HY000", text });
+        return Err(malformed(def));
+    }
     for key in keys {
         let own = positions(def, &key.columns).ok_or_else(|| malformed(def))?;
         let is_self = key.parent.0 == def.schema && key.parent.1 == def.name;
         if !is_self {
             cx.lock_exclusive(&key.parent.0, &key.parent.1)?;
         }
-        let snapshot = cx.catalog.snapshot();
+        let snapshot = cx.catalog.shared().snapshot();
         let known = snapshot.table(&key.parent.0, &key.parent.1).map(|h| h.def.clone());
         let parent = if is_self { Some(Arc::new(def.clone())) } else { known };
         check_form(&key, &own, parent.as_deref(), def, cx.settings.foreign_keys)?;
@@ -307,7 +315,7 @@ pub(super) fn follow_rename(
     change: &mut CatalogChange,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<()> {
-    let snapshot = cx.catalog.snapshot();
+    let snapshot = cx.catalog.shared().snapshot();
     for child in snapshot.children(from.0, from.1) {
         if child.schema() == from.0 && child.name() == from.1 {
             continue;
@@ -341,20 +349,20 @@ pub(super) fn check_drop(
     with: &[(String, String)],
     cx: &DdlContext<'_>,
 ) -> SqlResult<()> {
-    if !cx.settings.foreign_keys {
+    if !cx.settings.foreign_keys || table.def.temporary {
         return Ok(());
     }
-    let children = cx.catalog.snapshot().children(table.schema(), table.name());
+    let children = cx.catalog.shared().snapshot().children(table.schema(), table.name());
     let stays = |c: &Arc<TableHandle>| !with.iter().any(|(s, n)| s == c.schema() && n == c.name());
     if children.iter().any(stays) { Err(SqlError::ForeignKeyParent(String::new())) } else { Ok(()) }
 }
 
 /// TRUNCATE looks at no row: a table that others refer to is refused.
 pub(super) fn check_truncate(table: &TableHandle, cx: &DdlContext<'_>) -> SqlResult<()> {
-    if !cx.settings.foreign_keys {
+    if !cx.settings.foreign_keys || table.def.temporary {
         return Ok(());
     }
-    let children = cx.catalog.snapshot().children(table.schema(), table.name());
+    let children = cx.catalog.shared().snapshot().children(table.schema(), table.name());
     let Some(child) = children.iter().find(|c| c.name() != table.name() || c.schema() != table.schema())
     else {
         return Ok(());

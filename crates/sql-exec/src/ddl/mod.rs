@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::mdl::{MdlHandle, MdlMode};
-use catalog::{Catalog, CatalogChange, TableHandle};
+use catalog::{CatalogChange, SessionCatalog, TableHandle};
 use charset::{Charset, Collation};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::plan::VirtualTable;
@@ -45,7 +45,7 @@ pub type CommitFn<'a> = dyn FnMut(Trx, Option<&str>) -> Result<(), RowError> + '
 
 /// What statements about definitions and tables as a whole run in.
 pub struct DdlContext<'a> {
-    pub catalog: &'a Arc<Catalog>,
+    pub catalog: &'a Arc<SessionCatalog>,
     pub mdl: &'a MdlHandle,
     pub values: &'a mut Context,
     pub warnings: &'a mut Warnings,
@@ -64,6 +64,8 @@ pub struct DdlContext<'a> {
     pub server_collation: Collation,
     /// Commits the dictionary's transaction; the session logs the statement with it.
     pub commit: &'a mut CommitFn<'a>,
+    /// The session's transaction: what CREATE TEMPORARY TABLE ... SELECT reads in.
+    pub reader: Option<&'a mut Trx>,
     /// How rows are logged that a statement writes beside a definition: CREATE TABLE ... SELECT.
     pub log: LogOptions,
     /// The statement as the events of such rows repeat it; empty when they do not.
@@ -115,7 +117,10 @@ pub fn execute_ddl<'s>(statement: &ast::Statement<'s>, cx: &mut DdlContext<'_>) 
         S::DropSequence(s) => sequence::drop(s, cx),
         _ => Err(SqlError::not_supported("this statement")),
     };
-    cx.mdl.release_to(mark);
+    // What fills a temporary table was read in the session's transaction, which keeps its locks.
+    if !matches!(statement, S::CreateTable(s) if s.temporary) {
+        cx.mdl.release_to(mark);
+    }
     outcome
 }
 
@@ -149,8 +154,24 @@ impl DdlContext<'_> {
         self.mdl.lock(&lock, mode, timeout).map_err(mdl_error)
     }
 
-    /// Locks a name for change: the database is held too, so that it cannot be dropped meanwhile.
+    /// Locks a name for change, unless it is that of a temporary table, which the session has for itself.
     pub(crate) fn lock_exclusive(&mut self, schema: &str, table: &str) -> SqlResult<()> {
+        match self.catalog.temporary(schema, table) {
+            Some(_) => Ok(()),
+            None => self.lock_shared_name(schema, table),
+        }
+    }
+
+    /// Locks a name against change, unless it is that of a temporary table.
+    pub(crate) fn lock_to_read(&mut self, schema: &str, table: &str) -> SqlResult<()> {
+        match self.catalog.temporary(schema, table) {
+            Some(_) => Ok(()),
+            None => self.lock(schema, table, MdlMode::Shared),
+        }
+    }
+
+    /// Locks a name that all sessions see for change: the database is held too, so that it cannot be dropped meanwhile.
+    pub(crate) fn lock_shared_name(&mut self, schema: &str, table: &str) -> SqlResult<()> {
         self.lock(schema, "", MdlMode::Shared)?;
         self.lock(schema, table, MdlMode::Exclusive)
     }
@@ -166,6 +187,11 @@ impl DdlContext<'_> {
             return Err(SqlError::Other { errno: 1347, state: *b"HY000", text });
         }
         Err(SqlError::NoSuchTable { schema: schema.to_owned(), name: name.to_owned() })
+    }
+
+    /// Commits a change of temporary tables: nobody else hears of it.
+    pub(crate) fn commit_temporary(&mut self, change: CatalogChange) -> SqlResult<()> {
+        change.commit().map_err(|e| storage_error(e, ""))
     }
 
     pub(crate) fn commit(&mut self, change: CatalogChange) -> SqlResult<()> {

@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 pub(super) fn create(s: &ast::CreateView<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
     let (schema, name) = cx.table_name(&s.name)?;
     cx.lock_exclusive(&schema, &name)?;
-    let snapshot = cx.catalog.snapshot();
+    let snapshot = cx.catalog.shared().snapshot();
     if snapshot.database(&schema).is_none() {
         return Err(SqlError::UnknownDatabase(schema));
     }
@@ -67,7 +67,7 @@ fn definition(
             return Err(SqlError::not_supported("this query in a view"));
         };
         let text = view_text(s.query, &names, &schema, &context)?;
-        let snapshot = cx.catalog.snapshot();
+        let snapshot = cx.catalog.shared().snapshot();
         let columns: Vec<ColumnDef> = query
             .columns
             .iter()
@@ -169,7 +169,7 @@ pub(super) fn drop(s: &ast::DropObjects<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     }
     let mut missing = Vec::new();
     for (schema, view) in names {
-        if cx.catalog.snapshot().view(&schema, &view).is_none() {
+        if cx.catalog.shared().snapshot().view(&schema, &view).is_none() {
             missing.push(format!("{schema}.{view}"));
             continue;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{IndexId, PageNo, SpaceId, TableId};
 use catalog::mdl::MdlContext;
-use catalog::{Catalog, DictionaryEngine};
+use catalog::{Catalog, DictionaryEngine, SessionCatalog};
 use charset::Collation;
 use client_error::ClientError;
 use row_format::{Column, ColumnType, RowLayout, RowView};
@@ -172,7 +172,7 @@ pub(crate) struct Answer {
 /// One server with one connection.
 pub(crate) struct Server {
     door: Arc<Door>,
-    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<SessionCatalog>,
     mdl: MdlContext,
     values: Context,
     pub(crate) warnings: Warnings,
@@ -198,6 +198,7 @@ impl Server {
         let (kernel, _queue) = Kernel::new(store, clock.clone(), engine.report().recovered.next.trx);
         let door = Arc::new(Door { engine, kernel });
         let catalog = Catalog::open(door.clone(), clock.clone()).unwrap();
+        let catalog = SessionCatalog::new(&catalog);
         let mdl = catalog.locks().context(1);
         let values = Context { now_micros: clock.wall().as_micros() as i64, ..Context::default() };
         Self {
@@ -363,6 +364,7 @@ impl Server {
         let mut commit = |trx: Trx, _: Option<&str>| door.commit(trx);
         let mut cx = DdlContext {
             catalog: &self.catalog,
+            reader: None,
             mdl: &mut self.mdl,
             values: &mut self.values,
             warnings: &mut self.warnings,

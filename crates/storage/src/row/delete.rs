@@ -50,7 +50,7 @@ impl Work<'_> {
         {
             let mut leaf = table.clustered().write(&self.kernel.store, &row.key)?;
             let old = self.own_row(&leaf)?;
-            if old.has_overflow() && self.t.options.log.replicate {
+            if old.has_overflow() && self.replicates(table) {
                 let stored = leaf.record()?.body.to_vec();
                 drop(leaf);
                 let needs = self.needs_of_removal(table, log_flags);

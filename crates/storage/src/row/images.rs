@@ -88,7 +88,7 @@ impl Work<'_> {
     /// What events of deletes of this table need.
     pub(super) fn needs_of_delete(&self, table: &Table) -> Needs {
         let log = self.t.options.log;
-        if !log.replicate || !log.full_image {
+        if !self.replicates(table) || !log.full_image {
             return Needs::Nothing;
         }
         let spec = table.spec();

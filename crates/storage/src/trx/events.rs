@@ -177,10 +177,15 @@ impl Kernel {
 }
 
 impl Work<'_> {
+    /// Whether changes of this table's rows become events.
+    pub(crate) fn replicates(&self, table: &Table) -> bool {
+        self.t.options.log.replicate && !table.spec().definition.is_empty()
+    }
+
     /// What the next row record of this table says beside the row.
     pub(crate) fn row_mark(&mut self, table: &Table, about: Marked) -> Result<RowMark, RowError> {
         let log = self.t.options.log;
-        if !log.replicate {
+        if !self.replicates(table) {
             return Ok(RowMark::default());
         }
         let mut mark = RowMark { flags: row_flags::REPLICATE, announce: None };
