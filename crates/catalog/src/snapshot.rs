@@ -14,9 +14,9 @@ use storage::table::Table;
 use crate::definition::{DatabaseDef, TableDef};
 use crate::engine::DictionaryEngine;
 use crate::mdl::MdlLock;
-use crate::session_catalog::OWN_VERSION;
 use crate::program::{EventDef, ProgramDef, ProgramKind, RoutineDef, TriggerDef};
 use crate::sequence::SequenceCache;
+use crate::session_catalog::OWN_VERSION;
 use crate::view::ViewDef;
 
 /// One version of one table, opened.

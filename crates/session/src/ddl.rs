@@ -18,8 +18,8 @@ use crate::output::Output;
 use crate::scope::PlanVariables;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
-use crate::variables::Var;
 use crate::transaction::Need;
+use crate::variables::Var;
 use crate::write_gate::Passing;
 
 /// Type code of MariaDB's query event.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use accounts::Rights;
 use base::{Gtid, TableId};
-use catalog::{SessionCatalog, TableHandle};
 use catalog::mdl::MdlHandle;
+use catalog::{SessionCatalog, TableHandle};
 use sql_exec::{Firing, Inside, SessionState, Work};
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};

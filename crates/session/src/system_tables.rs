@@ -8,8 +8,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use charset::Collation;
 use catalog::SessionCatalog;
+use charset::Collation;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_exec::{ExecSettings, Inside, SessionState, Workspace};
 use sql_plan::Variables;

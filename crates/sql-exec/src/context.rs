@@ -191,7 +191,12 @@ impl SlotRow {
 ///
 /// # Errors
 /// `StalePlan`: a table has changed since planning; plan again. The locks stay until the transaction's end.
-pub fn lock_tables(plan: &Plan, catalog: &SessionCatalog, mdl: &MdlHandle, timeout: Duration) -> SqlResult<()> {
+pub fn lock_tables(
+    plan: &Plan,
+    catalog: &SessionCatalog,
+    mdl: &MdlHandle,
+    timeout: Duration,
+) -> SqlResult<()> {
     for table in &plan.tables {
         let mode = if plan.changes(table) { MdlMode::Write } else { MdlMode::Shared };
         mdl.lock(&table.lock, mode, timeout).map_err(mdl_error)?;

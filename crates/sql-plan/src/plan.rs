@@ -89,7 +89,8 @@ impl Plan {
     }
     /// Whether it changes tables that other sessions see, or may.
     pub fn writes_shared(&self) -> bool {
-        self.writes() && (self.runs_programs() || self.tables.iter().any(|t| self.changes(t) && !t.def.temporary))
+        self.writes()
+            && (self.runs_programs() || self.tables.iter().any(|t| self.changes(t) && !t.def.temporary))
     }
     /// Whether it changes rows.
     pub fn writes(&self) -> bool {

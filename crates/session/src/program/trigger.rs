@@ -88,6 +88,9 @@ fn table_of(session: &Session, schema: &str, table: &str) -> Result<Arc<TableHan
         let schema = schema.to_owned();
         return Err(ClientError::from(&SqlError::AccessDeniedToDatabase { user, schema }));
     }
+    if session.catalog.temporary(schema, table).is_some() {
+        return Err(error::trigger_on_view(table));
+    }
     let catalog = session.server().catalog();
     if catalog.view(schema, table).is_some() {
         return Err(connection::wrong_object(schema, table, "BASE TABLE"));

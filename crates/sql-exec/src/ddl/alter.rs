@@ -536,7 +536,7 @@ fn finish(
     } else {
         Vec::new()
     };
-    new.counts_rows |= old.def.has_primary_key() && !new.def.has_primary_key();
+    new.counts_rows |= old.def.has_primary_key() && !new.def.has_primary_key() || old.def.temporary;
     let mut change = cx.catalog.change();
     let mut copied = 0;
     if new.rebuild {
