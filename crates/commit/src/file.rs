@@ -21,6 +21,9 @@
 //! whose Prepare record was lost (possible when it was not waited for) ends the file: it and all behind it are cut off; no reader has
 //! had them.
 
+mod begin;
+mod records;
+
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use base::{Gtid, Lsn};
@@ -28,10 +31,11 @@ use binlog::{Binlog, EmitError, EmitOptions, ReadError, Stage, Undecided};
 use binlog_file::{Cache, CacheLimits, Files, HeadFacts, WriteError, Writer};
 use event_format::{Checksum, MetadataLevel};
 use log::FlushPolicy;
-use log_format::record::{Commit, Prepare, Record, Xid, commit_flags};
+use log_format::record::commit_flags;
 use storage::recovery::OwnedXid;
 use storage::trx::{CommitParts, Trx};
 
+use self::records::{append_prepare, encode_commit, prepare_record};
 use crate::{CommitError, Committer, Done, GtidPositions, Numbering, flags_of};
 
 /// What variables say about the files.
@@ -485,50 +489,6 @@ impl Committer {
         tail.unsynced = 0;
         Ok(())
     }
-
-    /// FLUSH BINARY LOGS: the next file, whose state names the domains of `without` no more.
-    pub fn next_file(&self, without: &[u32]) -> Result<(), CommitError> {
-        let Some(file) = self.file.get() else { return Ok(()) };
-        let mut tail = lock(&file.tail);
-        if !without.is_empty() {
-            let kept = tail.positions.state().into_iter().filter(|g| !without.contains(&g.domain_id));
-            tail.positions = GtidPositions::from_gtids(kept.collect::<Vec<_>>());
-            self.order().positions = tail.positions.clone();
-        }
-        self.rotate_file(file, &mut tail, &file.options())
-    }
-
-    /// RESET MASTER, SET GLOBAL gtid_binlog_state: all files go, and the first begins with this state.
-    pub fn begin_files_anew(&self, number: u64, positions: GtidPositions) -> Result<(), CommitError> {
-        let Some(file) = self.file.get() else { return Ok(()) };
-        let mut tail = lock(&file.tail);
-        if let Some(why) = file.files.failure() {
-            return Err(CommitError::file(why));
-        }
-        self.before_next_file(&tail, Lsn::NONE).map_err(CommitError::NotWritten)?;
-        // The engine's log says the same from now on, should the binary log move there.
-        self.replace_positions(positions.clone()).map_err(CommitError::NotWritten)?;
-        let options = file.options();
-        let failed = |e: env::DiskError| CommitError::file(&file.files.fail(&e.to_string()));
-        file.files.remove_all().map_err(failed)?;
-        let head = options.head(self.now(), true);
-        tail.writer =
-            Writer::begin(Arc::clone(&file.files), number, &head, positions.state()).map_err(failed)?;
-        tail.positions = positions;
-        tail.unsynced = 0;
-        Ok(())
-    }
-
-    /// The server stops: nothing is committed any more.
-    pub fn close_files(&self) {
-        let Some(file) = self.file.get() else { return };
-        let mut tail = lock(&file.tail);
-        let now = (self.now() / 1_000_000) as u32;
-        if file.files.failure().is_none() && self.before_next_file(&tail, Lsn::NONE).is_ok() {
-            // The next start looks at a file that was not closed as after a crash.
-            let _ = tail.writer.close(now);
-        }
-    }
 }
 
 /// Numbers the groups and writes them, synced when it is time.
@@ -568,42 +528,4 @@ fn undecided(e: &WriteError, work: Vec<Work>) -> Vec<Outcome> {
         Outcome::failed(CommitError::file(&e.reason), None)
     };
     work.into_iter().map(one).collect()
-}
-
-fn append_prepare(
-    trx: &mut Trx,
-    parts: &CommitParts,
-    time: u64,
-    xid: &OwnedXid,
-) -> Result<log::Appended, log::LogFailed> {
-    let record = prepare_record(parts, time, commit_flags::IN_FILE, xid, None);
-    trx.prepare_pending_with(|lsn, out| record.encode(lsn, out))
-}
-
-fn prepare_record<'a>(
-    parts: &CommitParts,
-    time: u64,
-    flags: u8,
-    xid: &'a OwnedXid,
-    gtid: Option<Gtid>,
-) -> Record<'a> {
-    let CommitParts { trx, first, last, extents, .. } = *parts;
-    let xid: Xid<'a> = xid.as_xid();
-    Record::Prepare(Prepare { trx, first, last, extents, time, flags, xid, gtid, thread_id: 0 })
-}
-
-fn encode_commit(
-    parts: &CommitParts,
-    trx: base::TrxId,
-    time: u64,
-    flags: u8,
-    numbered: Option<(Gtid, Numbering)>,
-    lsn: Lsn,
-    out: &mut Vec<u8>,
-) {
-    let CommitParts { first, last, extents, .. } = *parts;
-    let gtid = numbered.map(|(gtid, _)| gtid);
-    let thread_id = numbered.map_or(0, |(_, numbering)| numbering.thread_id);
-    let first = if trx.0 == 0 { last } else { first };
-    Record::Commit(Commit { trx, first, last, extents, time, flags, gtid, thread_id }).encode(lsn, out);
 }
