@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         }
         Ok(options) => {
             warn_about(&*clock, &options);
-            if let Err(text) = serve(&clock, variables) {
+            if let Err(text) = serve(&clock, variables, options.skip_ssl) {
                 error_log::write(&*clock, Severity::Error, 0, &text);
                 error_log::write(&*clock, Severity::Error, 0, "Aborting");
                 return ExitCode::FAILURE;
@@ -77,7 +77,7 @@ fn warn_about(clock: &dyn Clock, options: &Options) {
 }
 
 /// Runs the server to its end.
-fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), String> {
+fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables, skip_ssl: bool) -> Result<(), String> {
     state_host(&variables);
     env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
     let addresses = addresses(&variables)?;
@@ -91,6 +91,12 @@ fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables) -> Result<(), Strin
     let server = Server::new(variables, backend, Arc::clone(clock))
         .map_err(|e| format!("The server can't start: {e}"))?;
     server.adopt_branches().map_err(|e| format!("Prepared transactions can't be taken up: {e}"))?;
+    if skip_ssl {
+        server.variables.set(Var::HAVE_SSL, Setting::Text("DISABLED".into()));
+    } else {
+        server.offer_tls().map_err(|e| format!("Failed to setup SSL: {e}"))?;
+    }
+    server.run_init_file()?;
     let running = server::start(&server, &addresses)
         .map_err(|e| format!("Can't start server: Bind on TCP/IP port {}: {e}", addresses.port));
     let outcome = running.map(|running| {

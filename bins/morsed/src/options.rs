@@ -12,8 +12,13 @@ use crate::option_files::{Files, Found, Head};
 use session::variables::{Arg, GlobalVariables, Kind, Refusal, Setting, Var};
 
 /// Options that need no variable. The second says whether a value follows.
-const ACCEPTED: [(&str, bool); 4] =
-    [("user", true), ("console", false), ("symbolic_links", true), ("skip_symbolic_links", false)];
+const ACCEPTED: [(&str, bool); 5] = [
+    ("user", true),
+    ("console", false),
+    ("ssl", false),
+    ("symbolic_links", true),
+    ("skip_symbolic_links", false),
+];
 
 /// What the command line asks for beside variables.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub(crate) struct Options {
     /// `--print-defaults`: what the server would have been started with.
     pub(crate) print: Option<String>,
     pub(crate) version: bool,
+    /// No TLS is offered.
+    pub(crate) skip_ssl: bool,
     /// Variables that were set and do nothing here.
     pub(crate) without_effect: Vec<&'static str>,
     /// Loose options that are not known.
@@ -143,6 +150,11 @@ fn set(
                 variables.set(Var::LOG_BIN_BASENAME, Setting::Text(base.into()));
             }
         }
+        "ssl" => {
+            let off = value.is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "0" | "off" | "false"));
+            options.skip_ssl = off;
+        }
+        "skip_ssl" | "disable_ssl" => options.skip_ssl = true,
         "skip_log_bin" | "disable_log_bin" => variables.set(Var::LOG_BIN, Setting::Bool(false)),
         "log_bin_index" => {
             let Some(index) = value else {

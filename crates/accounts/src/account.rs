@@ -215,17 +215,18 @@ impl Account {
         Json::Object(out).to_string()
     }
 
-    /// Whether the password has to be changed before anything else; `lifetime` is default_password_lifetime, in days.
-    pub fn password_expired(&self, now: u64, lifetime: u64) -> bool {
-        let Some(changed) = self.password_changed else { return false };
-        if changed == 0 {
-            return true;
-        }
+    /// When the password runs out, in seconds since 1970; 0 has run out, None never does.
+    pub fn password_expires(&self, lifetime: u64) -> Option<u64> {
+        let changed = self.password_changed?;
         let days = match self.password_lifetime {
             None | Some(-1) => lifetime,
             Some(days) => days.unsigned_abs(),
         };
-        days != 0 && changed + days * 86_400 <= now
+        if changed == 0 { Some(0) } else { (days != 0).then(|| changed + days * 86_400) }
+    }
+    /// Whether the password has to be changed before anything else; `lifetime` is default_password_lifetime, in days.
+    pub fn password_expired(&self, now: u64, lifetime: u64) -> bool {
+        self.password_expires(lifetime).is_some_and(|end| end <= now)
     }
 }
 

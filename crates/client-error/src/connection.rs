@@ -80,6 +80,8 @@ conditions! {
     // Transactions.
     transaction_in_progress() = 1568 b"25001"
         "Transaction characteristics can't be changed while a transaction is in progress";
+    option_prevents(option: &str) = 1290 b"HY000"
+        "The MariaDB server is running with the {option} option so it cannot execute this statement";
     read_only_transaction() = 1792 b"25006" "Cannot execute statement in a READ ONLY transaction";
     no_such_savepoint(name: &str) = 1305 b"42000" "SAVEPOINT {name} does not exist";
     // XA.

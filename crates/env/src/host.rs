@@ -51,3 +51,14 @@ pub fn create(path: &Path) -> io::Result<impl io::Write + use<>> {
 pub fn append_to(path: &Path) -> io::Result<impl io::Write + use<>> {
     std::fs::OpenOptions::new().append(true).open(path)
 }
+
+/// A file to write behind its end; made when there is none.
+pub fn append_or_create(path: &Path) -> io::Result<impl io::Write + Send + use<>> {
+    std::fs::OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// A file for writing, emptied when it exists, that only this process's user may read.
+pub fn create_private(path: &Path) -> io::Result<impl io::Write + use<>> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}

@@ -112,6 +112,33 @@ impl Stream {
         (outcome == 0).then_some(found.uid)
     }
 
+    /// Has the system probe an idle peer: after `time` seconds, every `interval`, `probes` times; 0 leaves the system's own figure.
+    pub fn keep_alive(&self, time: u32, interval: u32, probes: u32) -> io::Result<()> {
+        let Self::Tcp(socket) = self else { return Ok(()) };
+        let set = |level, option, value: libc::c_int| {
+            // SAFETY: the pointer is to a live value and its own size.
+            let outcome = unsafe {
+                libc::setsockopt(
+                    socket.as_raw_fd(),
+                    level,
+                    option,
+                    (&raw const value).cast(),
+                    size_of::<libc::c_int>() as libc::socklen_t,
+                )
+            };
+            if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+        for (option, value) in
+            [(libc::TCP_KEEPIDLE, time), (libc::TCP_KEEPINTVL, interval), (libc::TCP_KEEPCNT, probes)]
+        {
+            if value != 0 {
+                set(libc::IPPROTO_TCP, option, value as libc::c_int)?;
+            }
+        }
+        Ok(())
+    }
+
     pub fn connect_tcp(address: SocketAddr, timeout: Duration) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, timeout)?;
         stream.set_nodelay(true)?;

@@ -26,14 +26,28 @@ impl Session {
     /// The same for a prepared one, with the session's parameters in the places of its `?`.
     pub(crate) fn note_prepared_text(&mut self, statement: &mut PreparedStatement) {
         self.annotation.clear();
-        if !self.annotates() {
-            return;
+        if self.annotates() {
+            let mut out = std::mem::take(&mut self.annotation);
+            self.put_text(statement, &mut out);
+            self.annotation = out;
         }
+    }
+
+    /// The same for the general log and the slow query log, when one of them is on.
+    pub(crate) fn logged_text(&self, statement: &mut PreparedStatement) -> Option<Vec<u8>> {
+        let logs = &self.server().query_logs;
+        (logs.general_is_on() || logs.slow_is_on()).then(|| {
+            let mut out = Vec::new();
+            self.put_text(statement, &mut out);
+            out
+        })
+    }
+
+    fn put_text(&self, statement: &mut PreparedStatement, out: &mut Vec<u8>) {
         let options = self.settings.parse;
         let text = &statement.text;
         let places =
             statement.places.get_or_insert_with(|| sql_syntax::parameter_positions(text, options).into());
-        let out = &mut self.annotation;
         let mut from = 0;
         for (place, value) in places.iter().zip(&self.params) {
             out.extend_from_slice(&text[from..*place]);

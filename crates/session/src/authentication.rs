@@ -4,7 +4,7 @@
 //! The greeting offers `mysql_native_password` with a scramble. When the account's plugin is another one, or the client answered with
 //! another one, it is asked again (auth switch). An account may have several plugins: they are tried in order until one accepts.
 //!
-//! A password in clear is read over TLS and Unix sockets only.
+//! A password in clear is read over TLS and Unix sockets only; elsewhere it comes encrypted for [`crate::rsa_key`].
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +15,7 @@ use wire::auth::StoredHash;
 use wire::{caching_sha2, ed25519};
 
 use crate::handshake::{Origin, Refused, Talk};
+use crate::server::Server;
 
 /// A plugin that is built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(crate) enum Plugin {
 pub(crate) struct Candidate<'a> {
     pub user: &'a str,
     pub origin: &'a Origin,
-    pub remembered: &'a Remembered,
+    pub server: &'a Server,
 }
 
 impl Plugin {
@@ -50,6 +51,15 @@ impl Plugin {
     /// Whether SET PASSWORD makes sense.
     pub(crate) const fn has_password(self) -> bool {
         !matches!(self, Self::UnixSocket)
+    }
+
+    /// What a client derives from the password, too: the stored hash as bytes, where the client knows how.
+    pub(crate) fn binary_hash(self, stored: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Native => StoredHash::parse(stored.as_bytes()).map(|h| h.0.to_vec()),
+            Self::Ed25519 => ed25519::public_key(stored.as_bytes()).map(|key| key.to_vec()),
+            Self::CachingSha2 | Self::UnixSocket => None,
+        }
     }
 
     /// Whether the client proves that it is whom the account is for.
@@ -101,7 +111,7 @@ fn sha2(talk: &mut Talk<'_>, who: &Candidate<'_>, stored: &str) -> Result<bool, 
     if stored.is_empty() || talk.proof.response.is_empty() {
         return Ok(stored.is_empty() && talk.proof.response.is_empty());
     }
-    if let Some(hash) = who.remembered.get(who.user, stored)
+    if let Some(hash) = who.server.remembered.get(who.user, stored)
         && caching_sha2::accepts(&hash, &talk.proof.scramble, &talk.proof.response)
     {
         talk.put_more_data(&[caching_sha2::FAST_OK]);
@@ -109,16 +119,32 @@ fn sha2(talk: &mut Talk<'_>, who: &Candidate<'_>, stored: &str) -> Result<bool, 
     }
     talk.put_more_data(&[caching_sha2::FULL]);
     let answer = talk.exchange()?;
-    if !who.origin.is_secure() {
-        // There is no key to encrypt the password with: nothing but a safe connection will do.
+    let Some(answer) = (if who.origin.is_secure() { Some(answer) } else { unveiled(talk, who, answer)? })
+    else {
         return Ok(false);
-    }
+    };
     let password = answer.strip_suffix(&[0]).unwrap_or(&answer);
     let right = caching_sha2::is_password(stored.as_bytes(), password);
     if right {
-        who.remembered.put(who.user, stored, caching_sha2::remembered(password));
+        who.server.remembered.put(who.user, stored, caching_sha2::remembered(password));
     }
     Ok(right)
+}
+
+/// The password that a client has encrypted for the server's key, which it may ask for first; None when it has done neither.
+fn unveiled(
+    talk: &mut Talk<'_>,
+    who: &Candidate<'_>,
+    mut answer: Vec<u8>,
+) -> Result<Option<Vec<u8>>, Refused> {
+    if answer == [caching_sha2::ASK_KEY] {
+        let Some(key) = who.server.rsa_key.public_pem(who.server) else { return Ok(None) };
+        talk.put_more_data(key.as_bytes());
+        answer = talk.exchange()?;
+    }
+    let Some(mut password) = who.server.rsa_key.decrypt(who.server, &answer) else { return Ok(None) };
+    password.iter_mut().zip(talk.proof.scramble.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+    Ok(Some(password))
 }
 
 /// `SHA256(SHA256(password))` of those who have logged in, by user and what is stored of the password.

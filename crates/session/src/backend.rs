@@ -282,11 +282,8 @@ impl Server {
     }
 
     pub(crate) fn find_database(&self, name: &str) -> Result<FoundDatabase, ClientError> {
-        if name.eq_ignore_ascii_case("information_schema") {
-            return Ok(FoundDatabase {
-                name: "information_schema".into(),
-                collation: Collation::UTF8MB3_GENERAL_CI,
-            });
+        if let Some(name) = crate::information_schema::schema(name) {
+            return Ok(FoundDatabase { name: name.into(), collation: Collation::UTF8MB3_GENERAL_CI });
         }
         let catalog = self.catalog();
         let found = catalog.database(name).ok_or_else(|| error::unknown_database(name))?;
@@ -303,6 +300,11 @@ impl Server {
             Var::INNODB_OLD_BLOCKS_PCT => engine.pool().set_old_blocks_pct(setting.as_u64() as usize),
             Var::INNODB_OLD_BLOCKS_TIME => engine.pool().set_old_blocks_time(setting.as_u64()),
             Var::EVENT_SCHEDULER => self.scheduler().set(setting.as_u64() == 1),
+            Var::GENERAL_LOG
+            | Var::GENERAL_LOG_FILE
+            | Var::LOG_SLOW_QUERY
+            | Var::LOG_SLOW_QUERY_FILE
+            | Var::LOG_OUTPUT => self.renew_query_logs(),
             _ => self.apply_replication_global(var, setting),
         }
     }

@@ -20,6 +20,7 @@ pub(crate) fn prepare(session: &mut Session, out: &mut Output, text: &[u8]) {
     session.entry.counters.count(Counter::ComStmtPrepare);
     let converted = to_utf8(session.settings.client, text);
     let text = converted.as_deref().unwrap_or(text);
+    session.log_general("Prepare", text);
     if let Err(e) = try_prepare(session, out, text) {
         session.fail(out, e);
     }
@@ -76,7 +77,11 @@ pub(crate) fn execute(session: &mut Session, out: &mut Output, execute: &Execute
         return false;
     };
     statement.cursor = None;
+    let mark = session.slow_begin(out);
+    let mut logged = None;
     let then = bind(session, &mut statement, execute).and_then(|()| {
+        logged = session.logged_text(&mut statement);
+        session.log_general("Execute", logged.as_deref().unwrap_or_default());
         let reply = Reply {
             quiet: false,
             format: Format::Binary,
@@ -88,13 +93,15 @@ pub(crate) fn execute(session: &mut Session, out: &mut Output, execute: &Execute
     });
     statement.long_data.clear();
     session.prepared.put(statement);
-    match then {
+    let leaves = match then {
         Ok(then) => then == Then::Leave,
         Err(e) => {
             session.fail(out, e);
             false
         }
-    }
+    };
+    session.slow_end(mark, out, logged.as_deref().unwrap_or_default());
+    leaves
 }
 
 /// Decodes the parameters into the session's parameter list.

@@ -96,11 +96,16 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
     session.entry.counters.count(Counter::ComAdminCommands);
     match command {
         Command::InitDb(name) => {
+            session.log_general("Init DB", name);
             let name = String::from_utf8_lossy(name);
             reply(session, out, |s| s.use_database(&name));
         }
-        Command::Ping => reply(session, out, |_| Ok(())),
+        Command::Ping => {
+            session.log_general("Ping", b"");
+            reply(session, out, |_| Ok(()));
+        }
         Command::Statistics => {
+            session.log_general("Statistics", b"");
             let text = statistics(session);
             out.writer().packet(|p| p.extend_from_slice(text.as_bytes()));
         }
@@ -169,9 +174,10 @@ fn statistics(session: &Session) -> String {
     let uptime = server.uptime_seconds();
     let questions = total.get(Counter::Questions);
     format!(
-        "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  Open tables: 0  \
+        "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Open tables: 0  \
          Queries per second avg: {:.3}",
         server.connections.len(),
+        total.get(Counter::SlowQueries),
         questions as f64 / uptime.max(1) as f64
     )
 }

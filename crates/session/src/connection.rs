@@ -4,20 +4,23 @@
 //! N1. One read and one write to the socket for a command that fits the buffers.
 //! N2. Whatever ends the loop, the session's transaction is rolled back and its locks are gone before the thread ends.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use client_error::{ClientError, connection as error};
 use env::Clock;
-use wire::{Command, FrameError, PacketReader};
+use wire::{Capabilities, Command, FrameError, PacketReader};
 
 use crate::commands;
+use crate::compression::CompressedTransport;
 use crate::counters::Counter;
 use crate::handshake::{self, LOGIN_PACKET_MAX, Origin, Refused};
 use crate::output::Output;
+use crate::parking::PARK_AFTER;
 use crate::registry::{Entry, Kill};
-use crate::server::Server;
+use crate::server::{Leaving, Server};
 use crate::session::Session;
 use crate::transport::Transport;
 use crate::variables::Var;
@@ -86,11 +89,37 @@ impl Incoming {
         self.idle = idle;
         self.inside = inside;
     }
+    /// How long the first byte of the next command may take.
+    fn wait_for_command(&mut self, idle: Duration) {
+        self.idle = idle;
+    }
+    /// Gives memory back that the next command can have anew.
+    fn rest(&mut self) {
+        self.reader.rest();
+    }
+    fn is_inside_packet(&self) -> bool {
+        self.reader.has_more()
+    }
     pub(crate) fn expect_sequence(&mut self, sequence: u8) {
         self.reader.set_sequence(sequence);
     }
     pub(crate) fn sequence(&self) -> u8 {
         self.reader.sequence()
+    }
+    /// Another protocol begins below the packets: bytes go through what `wrap` makes of the connection and of what has come already.
+    pub(crate) fn change_transport<E>(
+        &mut self,
+        wrap: impl FnOnce(Arc<dyn Transport>, Vec<u8>) -> Result<Arc<dyn Transport>, E>,
+    ) -> Result<Arc<dyn Transport>, E> {
+        let rest = self.reader.take_rest();
+        self.transport = wrap(Arc::clone(&self.transport), rest)?;
+        Ok(Arc::clone(&self.transport))
+    }
+    pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+    pub(crate) fn take_any_sequence(&mut self) {
+        self.reader.take_any_sequence();
     }
     pub(crate) fn payload(&self) -> &[u8] {
         self.reader.payload()
@@ -135,31 +164,115 @@ impl Incoming {
     }
 }
 
-/// Serves a client until it leaves. The entry is registered already and is removed by the caller.
-pub(crate) fn serve(server: &Arc<Server>, entry: &Arc<Entry>, transport: Arc<dyn Transport>, origin: Origin) {
+/// A connection between two commands: all that its thread needs to go on.
+pub(crate) struct Connected {
+    pub(crate) session: Session,
+    incoming: Incoming,
+    out: Output,
+    pub(crate) entry: Arc<Entry>,
+    /// Nothing came for too long while nobody waited.
+    overdue: bool,
+    /// Takes it off the books at the end.
+    _books: Leaving,
+}
+
+impl Connected {
+    pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
+        self.incoming.transport()
+    }
+    /// How long its client may be silent.
+    pub(crate) fn patience(&self) -> Duration {
+        self.session.idle_timeout()
+    }
+    pub(crate) fn lose_patience(&mut self) {
+        self.overdue = true;
+    }
+    /// Gives memory back.
+    pub(crate) fn rest(&mut self) {
+        self.incoming.rest();
+        self.out.rest();
+        self.session.rest();
+    }
+}
+
+/// Serves a client until it leaves or falls silent. The entry is registered already; `books` takes it off again.
+pub(crate) fn serve(
+    server: &Arc<Server>,
+    entry: &Arc<Entry>,
+    transport: Arc<dyn Transport>,
+    mut origin: Origin,
+    books: Leaving,
+) -> Option<Box<Connected>> {
     let seconds = |var| Duration::from_secs(server.variables.u64(var));
     let mut out = Output::new(Arc::clone(&transport), Arc::clone(entry));
     let clock = Arc::clone(server.clock());
     let mut incoming =
         Incoming::new(Arc::clone(&transport), Arc::clone(entry), seconds(Var::CONNECT_TIMEOUT), clock);
     let _ = transport.set_write_timeout(seconds(Var::NET_WRITE_TIMEOUT));
-    let identity = match handshake::log_in(&mut incoming, &mut out, server, &origin, entry.id) {
+    let identity = match handshake::log_in(&mut incoming, &mut out, server, &mut origin, entry.id) {
         Ok(identity) => identity,
-        Err(refused) => return refuse(&mut out, &incoming, entry, &refused),
+        Err(refused) => {
+            refuse(&mut out, &incoming, entry, &refused);
+            return None;
+        }
     };
     out.go_on(incoming.sequence());
     entry.set_identity(&identity.user, &origin.shown());
     let mut session = Session::new(Arc::clone(server), Arc::clone(entry), identity, origin);
-    session.transport = Some(Arc::clone(&transport));
+    session.transport = Some(Arc::clone(incoming.transport()));
     if let Err(e) = session.log_in() {
-        return refuse(&mut out, &incoming, entry, &Refused::Error(e));
+        refuse(&mut out, &incoming, entry, &Refused::Error(e));
+        return None;
     }
     session.first_ok(&mut out);
-    if out.flush().is_ok() {
-        run(&mut session, &mut incoming, &mut out, entry);
+    let mut admitted = out.flush().is_ok();
+    if admitted {
+        if out.capabilities.contains(Capabilities::COMPRESS) {
+            begin_compression(&mut session, &mut incoming, &mut out);
+        }
+        admitted = session.run_init_connect();
     }
-    session.end();
-    server.replicas.forget(entry.id);
+    let entry = Arc::clone(entry);
+    let connected = Box::new(Connected { session, incoming, out, entry, overdue: false, _books: books });
+    if admitted { go_on(connected) } else { close(connected) }
+}
+
+/// Runs commands until the client leaves; answers the connection when it has fallen silent instead.
+pub(crate) fn go_on(mut connected: Box<Connected>) -> Option<Box<Connected>> {
+    let Connected { session, incoming, out, entry, overdue, .. } = &mut *connected;
+    if *overdue {
+        leave(incoming, out, entry, &ReadError::Timeout);
+    } else if run(session, incoming, out, entry) == Next::Idle {
+        return Some(connected);
+    }
+    close(connected)
+}
+
+fn close(mut connected: Box<Connected>) -> Option<Box<Connected>> {
+    connected.session.end();
+    let server = Arc::clone(connected.session.server());
+    server.replicas.forget(connected.entry.id);
+    None
+}
+
+/// What becomes of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// It waits for a command and could do so without a thread.
+    Idle,
+    End,
+}
+
+/// From the first command on both directions are compressed.
+fn begin_compression(session: &mut Session, incoming: &mut Incoming, out: &mut Output) {
+    let wrap = |inner, rest: Vec<u8>| {
+        let wrapped: Arc<dyn Transport> = Arc::new(CompressedTransport::new(inner, &rest));
+        Ok::<_, Infallible>(wrapped)
+    };
+    let Ok(transport) = incoming.change_transport(wrap);
+    incoming.take_any_sequence();
+    out.set_transport(Arc::clone(&transport));
+    session.transport = Some(transport);
 }
 
 fn refuse(out: &mut Output, incoming: &Incoming, entry: &Entry, refused: &Refused) {
@@ -172,17 +285,33 @@ fn refuse(out: &mut Output, incoming: &Incoming, entry: &Entry, refused: &Refuse
     }
 }
 
-fn run(session: &mut Session, incoming: &mut Incoming, out: &mut Output, entry: &Entry) {
+fn run(session: &mut Session, incoming: &mut Incoming, out: &mut Output, entry: &Entry) -> Next {
     loop {
         session.apply_limits(incoming);
-        entry.rest(session.now_us());
+        let now = session.now_us();
+        if entry.busy_micros(now).is_some_and(|spent| spent >= session.settings.slow.long_us) {
+            entry.counters.count(Counter::SlowQueries);
+        }
+        entry.rest(now);
+        let patience = session.idle_timeout();
+        let may_park = patience > PARK_AFTER && incoming.transport().socket().is_some();
+        incoming.wait_for_command(if may_park { PARK_AFTER } else { patience });
         if let Err(e) = incoming.command() {
-            return leave(incoming, out, entry, &e);
+            if may_park && matches!(e, ReadError::Timeout) && !incoming.is_inside_packet() {
+                return Next::Idle;
+            }
+            leave(incoming, out, entry, &e);
+            return Next::End;
         }
         let quit = match Command::decode(incoming.payload(), out.capabilities) {
-            Ok(Command::Quit) => return,
+            Ok(Command::Quit) => {
+                session.log_general("Quit", b"");
+                return Next::End;
+            }
             Ok(Command::ChangeUser(change)) => {
                 let change = commands::OwnedChangeUser::of(&change);
+                // What the client answers in between may take longer than the silence that parks a connection.
+                incoming.wait_for_command(patience);
                 out.start(incoming.sequence());
                 commands::change_user(session, incoming, out, &change)
             }
@@ -198,7 +327,7 @@ fn run(session: &mut Session, incoming: &mut Incoming, out: &mut Output, entry: 
             }
         };
         if out.flush().is_err() || quit || entry.killed() == Kill::Connection {
-            return;
+            return Next::End;
         }
     }
 }

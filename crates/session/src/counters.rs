@@ -101,7 +101,9 @@ counters! {
     HandlerSavepointRollback = "Handler_savepoint_rollback";
     Queries = "Queries";
     Questions = "Questions";
+    RowsRead = "Rows_read";
     RowsSent = "Rows_sent";
+    SlowQueries = "Slow_queries";
     SortMergePasses = "Sort_merge_passes";
     SortPriorityQueueSorts = "Sort_priority_queue_sorts";
     SortRange = "Sort_range";

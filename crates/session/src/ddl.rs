@@ -36,9 +36,7 @@ pub(crate) fn run(
     if session.changes_temporaries_only(statement) {
         return run_admitted(session, out, statement, text, reply);
     }
-    if session.would_be_read_only() {
-        return Err(error::read_only_transaction());
-    }
+    session.need_writable()?;
     session.check_locked_definitions(statement)?;
     session.enter_gate(Passing::Ddl)?;
     let outcome = run_admitted(session, out, statement, text, reply);
@@ -52,9 +50,7 @@ pub(crate) fn guarded(
     session: &mut Session,
     body: impl FnOnce(&mut Session) -> Result<(), ClientError>,
 ) -> Result<(), ClientError> {
-    if session.would_be_read_only() {
-        return Err(error::read_only_transaction());
-    }
+    session.need_writable()?;
     session.enter_gate(Passing::Ddl)?;
     session.values.now_micros = session.now_micros();
     let outcome = body(session);

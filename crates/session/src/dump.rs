@@ -155,6 +155,7 @@ pub(crate) fn run(session: &mut Session, command: &DumpCommand) {
     session.new_query_id();
     session.entry.counters.count(Counter::ComAdminCommands);
     let Some(transport) = session.transport.clone() else { return };
+    transport.packets_one_by_one();
     let line = Connection { transport, entry: Arc::clone(&session.entry) };
     let ended = match serve(session, &line, command) {
         Ok(ended) => ended,

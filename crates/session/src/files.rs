@@ -8,6 +8,7 @@
 //! is in memory when the statement starts, so that an error of the statement leaves nothing unread.
 
 use std::io::{Cursor, Read, Write};
+use std::time::Duration;
 
 use client_error::ClientError;
 use sql_plan::error::{SqlError, SqlResult};
@@ -36,7 +37,8 @@ pub(crate) fn upload(session: &Session, out: &mut Output, path: &[u8]) -> Result
         let text = "The used command is not allowed because the MariaDB server or client has disabled the local infile capability";
         return Err(ClientError::new(4166, b"HY000", text));
     }
-    out.receive_file(path)
+    let patience = Duration::from_secs(session.variables.u64(Var::NET_READ_TIMEOUT));
+    out.receive_file(path, patience)
         .map_err(|_| ClientError::new(1158, b"08S01", "Got an error reading communication packets"))
 }
 

@@ -6,7 +6,10 @@
 //! Nothing of the engine is touched before a client is accepted; until then packets are small and time is short
 //! (`connect_timeout`).
 
-use accounts::{Account, Tls};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use accounts::{Account, Auth, Tls};
 use client_error::{ClientError, account as account_error, connection as error};
 use env::net::Peer;
 use wire::auth::{NATIVE_PASSWORD, Scramble, scramble_from};
@@ -16,6 +19,8 @@ use crate::authentication::{Candidate, Plugin};
 use crate::connection::{Incoming, ReadError};
 use crate::output::{Gone, Output};
 use crate::server::Server;
+use crate::tls::{TlsContext, TlsFacts, TlsTransport};
+use crate::transport::Transport;
 use crate::variables::Var;
 
 /// What the server says it is. Clients look at the leading number and at `MariaDB`.
@@ -34,22 +39,24 @@ pub(crate) struct Origin {
     pub port: u16,
     /// The system user at the other end of a Unix socket.
     pub uid: Option<u32>,
+    /// What the connection is protected by.
+    pub tls: Option<TlsFacts>,
 }
 
 impl Origin {
     pub(crate) fn of(peer: Peer, uid: Option<u32>) -> Self {
         match peer {
-            Peer::Unix => Self { host: "localhost".into(), address: String::new(), port: 0, uid },
+            Peer::Unix => Self { host: "localhost".into(), address: String::new(), port: 0, uid, tls: None },
             Peer::Tcp(address) => {
                 let ip = address.ip().to_canonical();
                 let host = if ip.is_loopback() { "localhost".into() } else { ip.to_string() };
-                Self { host, address: ip.to_string(), port: address.port(), uid }
+                Self { host, address: ip.to_string(), port: address.port(), uid, tls: None }
             }
         }
     }
     /// Nobody reads along: a password may be sent as it is.
     pub(crate) fn is_secure(&self) -> bool {
-        self.port == 0
+        self.port == 0 || self.tls.is_some()
     }
     /// The `Host` column of the process list.
     pub(crate) fn shown(&self) -> String {
@@ -70,6 +77,8 @@ pub(crate) struct Identity {
     pub collation: u16,
     pub database: Vec<u8>,
     pub capabilities: Capabilities,
+    /// Goes with the first OK packet, see [`TlsContext::proof`].
+    pub proof: String,
 }
 
 impl Identity {
@@ -79,6 +88,7 @@ impl Identity {
         self.account_host = accepted.host;
         self.with_password = accepted.with_password;
         self.password_expired = accepted.password_expired;
+        self.proof = accepted.proof;
     }
 }
 
@@ -89,6 +99,7 @@ pub(crate) struct Accepted {
     host: String,
     with_password: bool,
     password_expired: bool,
+    proof: String,
 }
 
 /// Why nobody was let in.
@@ -124,18 +135,23 @@ pub(crate) fn log_in(
     incoming: &mut Incoming,
     out: &mut Output,
     server: &Server,
-    origin: &Origin,
+    origin: &mut Origin,
     connection_id: u64,
 ) -> Result<Identity, Refused> {
     if !server.accounts.current().host_is_known(&origin.host, &origin.address) {
         return Err(Refused::Error(error::host_not_allowed(&origin.host)));
     }
     let scramble = new_scramble();
+    let tls = server.tls.load_full();
+    let mut offered = Capabilities::SERVER;
+    if tls.is_some() {
+        offered |= Capabilities::SSL;
+    }
     let greeting = Greeting {
         version: VERSION.as_bytes(),
         connection_id: connection_id as u32,
         scramble,
-        capabilities: Capabilities::SERVER,
+        capabilities: offered,
         // utf8mb4_general_ci: one byte is too small for the default's id.
         collation: 45,
         status: Status::AUTOCOMMIT.0,
@@ -146,9 +162,15 @@ pub(crate) fn log_in(
     out.flush()?;
     incoming.expect_sequence(1);
     incoming.read()?;
+    if let Some(tls) = &tls
+        && wire::wants_tls(incoming.payload())
+    {
+        origin.tls = Some(begin_tls(incoming, out, server, tls)?);
+        incoming.read()?;
+    }
     let payload = incoming.payload().to_vec();
     let login = Login::decode(&payload).map_err(|_| Refused::Error(error::bad_handshake()))?;
-    let capabilities = login.capabilities & Capabilities::SERVER;
+    let capabilities = login.capabilities & offered;
     out.capabilities = capabilities;
     let user = String::from_utf8_lossy(login.user).into_owned();
     let proof = Proof {
@@ -156,7 +178,16 @@ pub(crate) fn log_in(
         response: login.auth.to_vec(),
         plugin: if login.auth_plugin.is_empty() { NATIVE_PASSWORD } else { login.auth_plugin }.to_vec(),
     };
-    let accepted = authenticate(incoming, out, server, origin, &user, proof)?;
+    if !origin.is_secure() && server.variables.u64(Var::REQUIRE_SECURE_TRANSPORT) != 0 {
+        return Err(Refused::Error(account_error::insecure_transport()));
+    }
+    let outcome = authenticate(incoming, out, server, origin, &user, proof);
+    let refused = match &outcome {
+        Err(Refused::Error(e)) => Some(&*e.text),
+        _ => None,
+    };
+    server.log_connect(origin, connection_id, &user, login.database, refused);
+    let accepted = outcome?;
     let mut identity = Identity {
         user,
         account_user: String::new(),
@@ -166,9 +197,30 @@ pub(crate) fn log_in(
         collation: u16::from(login.collation),
         database: login.database.to_vec(),
         capabilities,
+        proof: String::new(),
     };
     identity.take(accepted);
     Ok(identity)
+}
+
+/// The client asked for TLS: what follows goes through it.
+fn begin_tls(
+    incoming: &mut Incoming,
+    out: &mut Output,
+    server: &Server,
+    tls: &TlsContext,
+) -> Result<TlsFacts, Refused> {
+    server.tls_counters.accepts.fetch_add(1, Ordering::Relaxed);
+    let mut facts = TlsFacts::default();
+    let transport = incoming.change_transport(|inner, rest| {
+        let secured = TlsTransport::accept(inner, Arc::clone(&tls.config), rest)?;
+        facts = secured.facts();
+        Ok::<Arc<dyn Transport>, std::io::Error>(Arc::new(secured))
+    });
+    // Whatever went wrong, TLS has said it in its own words.
+    out.set_transport(transport.map_err(|_| Refused::Gone)?);
+    server.tls_counters.finished.fetch_add(1, Ordering::Relaxed);
+    Ok(facts)
 }
 
 /// What a client has shown so far.
@@ -252,7 +304,7 @@ pub(crate) fn authenticate(
     if server.failures.of(&account.user, &account.host) >= blocked_at {
         return Err(Refused::Error(account_error::user_blocked()));
     }
-    let candidate = Candidate { user, origin, remembered: &server.remembered };
+    let candidate = Candidate { user, origin, server };
     let mut last = None;
     for auth in &account.auth {
         let Some(plugin) = Plugin::by_name(&auth.plugin) else {
@@ -261,7 +313,8 @@ pub(crate) fn authenticate(
         };
         if plugin.accepts(&mut talk, &candidate, auth)? {
             server.failures.forget(&account.user, &account.host);
-            return admit(server, account, origin, &talk, plugin);
+            let accepted = admit(server, account, origin, &talk, plugin)?;
+            return Ok(Accepted { proof: proof_of(server, origin, auth, plugin, &talk), ..accepted });
         }
         let response = plugin.has_password().then_some(talk.proof.response.as_slice());
         last = Some(denied(user, origin, response));
@@ -283,7 +336,7 @@ fn admit(
     if account.locked {
         return Err(Refused::Error(account_error::account_locked()));
     }
-    if account.tls != Tls::None {
+    if !meets(&account.tls, origin.tls.as_ref()) {
         return Err(Refused::Error(denied(&account.user, origin, Some(&talk.proof.response))));
     }
     let now = u64::try_from(server.wall_us() / 1_000_000).unwrap_or(0);
@@ -300,7 +353,34 @@ fn admit(
         host: account.host.clone(),
         with_password: plugin.has_password() && !talk.proof.response.is_empty(),
         password_expired,
+        proof: String::new(),
     })
+}
+
+/// Whether the connection is what the account asks for.
+fn meets(wanted: &Tls, tls: Option<&TlsFacts>) -> bool {
+    let Some(tls) = tls else { return *wanted == Tls::None };
+    match wanted {
+        Tls::None | Tls::Any => true,
+        Tls::X509 => tls.client.is_some(),
+        Tls::Specific { cipher, issuer, subject } => {
+            let fits = |wanted: &str, found: Option<&str>| wanted.is_empty() || found == Some(wanted);
+            let client = tls.client.as_ref();
+            fits(cipher, Some(tls.cipher))
+                && fits(issuer, client.map(|c| c.issuer.as_str()))
+                && fits(subject, client.map(|c| c.subject.as_str()))
+        }
+    }
+}
+
+/// What the OK packet says for a client that has nobody to vouch for the server's certificate.
+fn proof_of(server: &Server, origin: &Origin, auth: &Auth, plugin: Plugin, talk: &Talk<'_>) -> String {
+    let (Some(_), Some(context), Some(hash)) =
+        (&origin.tls, server.tls.load_full(), plugin.binary_hash(&auth.string))
+    else {
+        return String::new();
+    };
+    context.proof(&hash, &talk.proof.scramble)
 }
 
 /// Error 1045; without a word about passwords where there are none.

@@ -12,6 +12,7 @@ use catalog::{
 };
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
+use sql_plan::error::SqlResult;
 use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
 use sql_plan::plan::VirtualTable;
 use sql_plan::relations;
@@ -21,6 +22,7 @@ use crate::privilege_tables;
 use crate::program_tables;
 use crate::server::Server;
 use crate::show::{extra_text, key_text};
+use crate::virtual_tables::Reader;
 
 /// Types of the columns.
 #[derive(Clone, Copy)]
@@ -28,6 +30,10 @@ pub(crate) enum Kind {
     Text(u32),
     LongText,
     Number,
+    Unsigned,
+    Int,
+    UnsignedInt,
+    Double,
     DateTime,
     /// With hundredths of a second.
     DateTime2,
@@ -294,9 +300,19 @@ fn all() -> impl Iterator<Item = &'static (&'static str, Columns)> {
     ALL.iter().chain(&privilege_tables::TABLES).chain(&program_tables::TABLES)
 }
 
-/// Names of the tables.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    all().map(|(name, _)| *name)
+/// Databases that are not in the catalog.
+pub(crate) const SCHEMAS: [&str; 2] = ["information_schema", "performance_schema"];
+
+/// The one of that name.
+pub(crate) fn schema(name: &str) -> Option<&'static str> {
+    SCHEMAS.into_iter().find(|s| s.eq_ignore_ascii_case(name))
+}
+
+/// Names of the tables of one of [`SCHEMAS`].
+pub(crate) fn names(schema: &'static str) -> impl Iterator<Item = &'static str> {
+    let own = all().map(|(name, _)| *name).filter(move |_| schema == SCHEMAS[0]);
+    let listed = move |name: &&str| crate::virtual_tables::describe(schema, name).is_none();
+    own.filter(listed).chain(crate::virtual_tables::names(schema))
 }
 
 /// The table of that name, for the planner.
@@ -306,20 +322,25 @@ pub(crate) fn table(schema: &str, name: &str) -> Option<VirtualTable> {
         let columns: Vec<ColumnMeta> = columns.into_iter().map(|(name, kind)| meta(name, kind)).collect();
         return Some(VirtualTable { name: privilege_tables::USER, columns: Arc::from(columns) });
     }
-    if !schema.eq_ignore_ascii_case("information_schema") {
-        return None;
+    if let Some(found) = crate::virtual_tables::table(schema, name) {
+        return Some(found);
     }
-    let (name, columns) = all().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+    let own = schema.eq_ignore_ascii_case("information_schema");
+    let (name, columns) = all().find(|(n, _)| own && n.eq_ignore_ascii_case(name))?;
     let columns: Vec<ColumnMeta> = columns.iter().map(|(name, kind)| meta(name, *kind)).collect();
     Some(VirtualTable { name, columns: Arc::from(columns) })
 }
 
-fn meta(name: &str, kind: Kind) -> ColumnMeta {
+pub(crate) fn meta(name: &str, kind: Kind) -> ColumnMeta {
     let base = ColumnMeta::text(name, 1).ty;
     match kind {
         Text(length) => ColumnMeta::text(name, length),
         LongText => ColumnMeta::plain(name, ExprType { field: FieldType::Blob, length: u32::MAX, ..base }),
         Number => ColumnMeta::plain(name, ExprType::bigint()),
+        Kind::Unsigned => ColumnMeta::plain(name, ExprType::bigint().unsigned()),
+        Kind::Int => ColumnMeta::plain(name, ExprType::int(11)),
+        Kind::UnsignedInt => ColumnMeta::plain(name, ExprType::int(11).unsigned()),
+        Kind::Double => ColumnMeta::plain(name, ExprType::double()),
         DateTime => ColumnMeta::plain(
             name,
             ExprType { field: FieldType::DateTime, length: 19, decimals: 0, ..ExprType::null() },
@@ -332,7 +353,13 @@ fn meta(name: &str, kind: Kind) -> ColumnMeta {
 }
 
 /// All rows of a table; `None` when there is no such table.
-pub(crate) fn rows(server: &Server, rights: &Rights, table: &str) -> Option<Rows> {
+pub(crate) fn rows(reader: &Reader<'_>, table: &str) -> Option<SqlResult<Rows>> {
+    catalog_rows(reader.server, reader.rights, table)
+        .map(Ok)
+        .or_else(|| crate::virtual_tables::rows(reader, table))
+}
+
+fn catalog_rows(server: &Server, rights: &Rights, table: &str) -> Option<Rows> {
     if let Some(rows) = privilege_tables::rows(rights, table) {
         return Some(rows);
     }
@@ -398,6 +425,7 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
         "TABLES" => {
             let mut out = each_table(server, |t, out| out.push(table_row(server, t)));
             each_view(server, |v| out.push(view_table_row(v)));
+            out.extend(crate::virtual_tables::all().iter().map(virtual_table_row));
             out
         }
         "COLUMNS" => {
@@ -481,6 +509,26 @@ fn each_view(server: &Server, each: impl FnMut(&Arc<ViewDef>)) {
     server.catalog().databases.values().flat_map(|d| d.views.values()).for_each(each);
 }
 
+/// A table of the server's own making: SYSTEM VIEW in information_schema.
+fn virtual_table_row(table: &crate::virtual_tables::Defined) -> Vec<Value> {
+    let mut row = vec![Value::Null; TABLES.len()];
+    let view = table.is_of(SCHEMAS[0]);
+    let (kind, engine) = match (view, table.has_long_texts()) {
+        (false, _) => ("BASE TABLE", "PERFORMANCE_SCHEMA"),
+        (true, true) => ("SYSTEM VIEW", "Aria"),
+        (true, false) => ("SYSTEM VIEW", "MEMORY"),
+    };
+    let schema = SCHEMAS[usize::from(!view)];
+    row[..5].clone_from_slice(&[s("def"), s(schema), s(table.name), s(kind), s(engine)]);
+    row[5] = number(if view { 11 } else { 10 });
+    row[6] = s(if view && table.has_long_texts() { "Page" } else { "Fixed" });
+    row[17] = s(Collation::UTF8MB3_GENERAL_CI.name());
+    row[19] = s("");
+    row[20] = s("");
+    row[22] = s(if view { "Y" } else { "N" });
+    row
+}
+
 fn view_table_row(view: &ViewDef) -> Vec<Value> {
     let mut row = vec![Value::Null; TABLES.len()];
     row[..4].clone_from_slice(&[s("def"), s(&view.schema), s(&view.name), s("VIEW")]);
@@ -519,7 +567,8 @@ fn schemata(server: &Server) -> Rows {
         let charset = s(collation.charset().name());
         vec![s("def"), s(name), charset, s(collation.name()), Value::Null, s(comment)]
     };
-    let mut out = vec![row("information_schema", Collation::UTF8MB3_GENERAL_CI, "")];
+    let mut out: Rows =
+        SCHEMAS.into_iter().map(|name| row(name, Collation::UTF8MB3_GENERAL_CI, "")).collect();
     let snapshot = server.catalog();
     out.extend(snapshot.databases.values().map(|d| row(&d.def.name, d.def.collation, &d.def.comment)));
     out

@@ -4,10 +4,12 @@
 //! replaced by an error.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use wire::{Capabilities, Eof, ErrPacket, OkPacket, PacketReader, PacketWriter, Status};
 
 use crate::counters::Counter;
+use crate::parking::PARK_AFTER;
 use crate::registry::Entry;
 use crate::transport::Transport;
 use client_error::ClientError;
@@ -61,8 +63,20 @@ impl Output {
     pub(crate) fn sequence(&self) -> u8 {
         self.writer.sequence()
     }
+    /// What is written from now on goes through `transport`.
+    pub(crate) fn set_transport(&mut self, transport: Arc<dyn Transport>) {
+        self.transport = transport;
+    }
     pub(crate) fn writer(&mut self) -> &mut PacketWriter {
         &mut self.writer
+    }
+    /// Gives memory back while nothing is gathered.
+    pub(crate) fn rest(&mut self) {
+        self.writer.rest();
+    }
+    /// Bytes that have been gathered and not sent.
+    pub(crate) fn waiting(&self) -> usize {
+        self.writer.len()
     }
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
@@ -92,7 +106,15 @@ impl Output {
     }
 
     /// LOAD DATA LOCAL: asks for a file and reads it to its end.
-    pub(crate) fn receive_file(&mut self, path: &[u8]) -> Result<Vec<u8>, Gone> {
+    /// The socket's timeout is that of a silent connection, which is too short here.
+    pub(crate) fn receive_file(&mut self, path: &[u8], patience: Duration) -> Result<Vec<u8>, Gone> {
+        let _ = self.transport.set_read_timeout(patience);
+        let outcome = self.receive_packets(path);
+        let _ = self.transport.set_read_timeout(PARK_AFTER);
+        outcome
+    }
+
+    fn receive_packets(&mut self, path: &[u8]) -> Result<Vec<u8>, Gone> {
         self.writer.packet(|p| {
             p.push(0xfb);
             p.extend_from_slice(path);
@@ -100,6 +122,9 @@ impl Output {
         self.flush()?;
         let mut reader = PacketReader::new(usize::MAX);
         reader.set_sequence(self.writer.sequence());
+        if self.capabilities.contains(Capabilities::COMPRESS) {
+            reader.take_any_sequence();
+        }
         let mut out = Vec::new();
         loop {
             while !reader.poll().map_err(|_| Gone)? {

@@ -153,6 +153,12 @@ impl Entry {
         }
         self.doing.store(doing as u8, Ordering::Relaxed);
     }
+    /// How long the running statement has taken; None when nothing or something else runs.
+    pub(crate) fn busy_micros(&self, now_us: u64) -> Option<u64> {
+        let doing = self.doing.load(Ordering::Relaxed);
+        (doing == Doing::Query as u8 || doing == Doing::Execute as u8)
+            .then(|| now_us.saturating_sub(self.since.load(Ordering::Relaxed)))
+    }
     /// The command is done; the connection waits for the next.
     pub fn rest(&self, now_us: u64) {
         self.since.store(now_us, Ordering::Relaxed);

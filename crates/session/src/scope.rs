@@ -50,6 +50,7 @@ pub(crate) struct SessionScope<'a> {
     pub(crate) own_rights: &'a Arc<Rights>,
     /// Those of the definer whose function or trigger runs.
     pub(crate) acting: Option<Arc<Rights>>,
+    pub(crate) tls: Option<&'a crate::tls::TlsFacts>,
     pub(crate) shown: &'a [Vec<Value>],
     pub(crate) user_locks: &'a mut UserLocks,
     /// What the client has sent for LOAD DATA LOCAL.
@@ -285,8 +286,17 @@ impl SessionState for SessionScope<'_> {
         if table == SHOWN {
             return Ok(self.shown.to_vec());
         }
-        crate::information_schema::rows(self.server, self.rights(), table)
-            .ok_or_else(|| SqlError::not_supported(format!("information_schema.{table}")))
+        let reader = crate::virtual_tables::Reader {
+            server: self.server,
+            entry: self.entry,
+            variables: self.variables,
+            rights: self.rights(),
+            user: self.user,
+            tls: self.tls,
+            user_variables: self.user_variables,
+        };
+        crate::information_schema::rows(&reader, table)
+            .unwrap_or_else(|| Err(SqlError::not_supported(format!("information_schema.{table}"))))
     }
     fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value> {
         crate::program::call_function(self, call, args, inside)
@@ -302,6 +312,7 @@ impl SessionState for SessionScope<'_> {
     }
     fn count(&mut self, work: Work, n: u64) {
         let counter = match work {
+            Work::RowsRead => Counter::RowsRead,
             Work::SortScan => Counter::SortScan,
             Work::SortRange => Counter::SortRange,
             Work::SortRows => Counter::SortRows,

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use charset::Collation;
 use client_error::{ClientError, connection as error};
 use env::Clock;
@@ -32,14 +33,18 @@ use crate::event::{self, Scheduler};
 use crate::handshake::Origin;
 use crate::login_limits::{Failures, UsageMap};
 use crate::output::Output;
+use crate::parking::{self, ParkingLot};
+use crate::query_log::QueryLogs;
 use crate::registry::{Connections, Kill};
+use crate::rsa_key::RsaKey;
+use crate::tls::{TlsContext, TlsCounters};
 use crate::transport::Transport;
 use crate::variables::{GlobalVariables, Setting, Var};
 use crate::write_gate::WriteGate;
 use crate::xa::Branches;
 
 /// Stack of a connection's thread: only touched pages cost memory.
-const CONNECTION_STACK: usize = 2 * 1024 * 1024;
+pub(crate) const CONNECTION_STACK: usize = 2 * 1024 * 1024;
 /// How long an accept thread waits before it looks whether the server stops.
 const ACCEPT_TICK: Duration = Duration::from_millis(200);
 /// How often a connection that hung up while idle is looked at again.
@@ -68,6 +73,10 @@ pub struct Server {
     pub(crate) failures: Failures,
     pub(crate) usage: UsageMap,
     pub(crate) remembered: Remembered,
+    pub(crate) tls: ArcSwapOption<TlsContext>,
+    pub(crate) tls_counters: TlsCounters,
+    pub(crate) rsa_key: RsaKey,
+    pub(crate) query_logs: QueryLogs,
     backend: Backend,
     write_gate: WriteGate,
     scheduler: Scheduler,
@@ -84,6 +93,7 @@ pub struct Server {
     stopping: AtomicBool,
     stop_asked: (Mutex<bool>, Condvar),
     watcher: HangupWatcher,
+    pub(crate) parking: ParkingLot,
     threads: AtomicUsize,
 }
 
@@ -103,6 +113,10 @@ impl Server {
             failures: Failures::default(),
             usage: UsageMap::default(),
             remembered: Remembered::default(),
+            tls: ArcSwapOption::empty(),
+            tls_counters: TlsCounters::default(),
+            rsa_key: RsaKey::default(),
+            query_logs: QueryLogs::default(),
             backend,
             write_gate: WriteGate::default(),
             scheduler: Scheduler::default(),
@@ -117,10 +131,12 @@ impl Server {
             stopping: AtomicBool::new(false),
             stop_asked: (Mutex::new(false), Condvar::new()),
             watcher: HangupWatcher::new()?,
+            parking: ParkingLot::new()?,
             threads: AtomicUsize::new(0),
         });
         server.start_replication();
         server.scheduler.set(server.variables.u64(Var::EVENT_SCHEDULER) == 1);
+        server.renew_query_logs();
         Ok(server)
     }
 
@@ -154,11 +170,39 @@ impl Server {
     pub fn uptime_seconds(&self) -> u64 {
         (self.now_us() - self.started_us) / 1_000_000
     }
+    pub(crate) fn has_connections(&self) -> bool {
+        self.threads.load(Ordering::SeqCst) > 0
+    }
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
     pub fn take_query_ids(&self, n: u64) -> u64 {
         self.query_ids.fetch_add(n, Ordering::Relaxed)
+    }
+
+    /// Offers TLS to clients, with the certificate that the variables name; FLUSH SSL reads it anew.
+    pub fn offer_tls(&self) -> Result<(), String> {
+        let context = TlsContext::new(&self.variables, self.wall_us() / 1_000_000)?;
+        self.tls.store(Some(Arc::new(context)));
+        let yes = |var| self.variables.set(var, Setting::Text(Arc::from("YES")));
+        self.variables.set(Var::VERSION_SSL_LIBRARY, Setting::Text(Arc::from("rustls")));
+        yes(Var::HAVE_SSL);
+        yes(Var::HAVE_OPENSSL);
+        Ok(())
+    }
+
+    /// FLUSH SSL: reads certificate and key anew; connections keep what they have.
+    pub(crate) fn renew_tls(&self) -> Result<(), ClientError> {
+        if self.tls.load().is_none() {
+            return Ok(());
+        }
+        self.offer_tls()
+            .map_err(|e| ClientError::new(2026, b"HY000", format!("Failed to refresh SSL, error: {e}")))
+    }
+
+    /// Runs `init_file`; called before clients are let in.
+    pub fn run_init_file(self: &Arc<Self>) -> Result<(), String> {
+        crate::internal::run_init_file(self)
     }
 
     /// Counts a new prepared statement against max_prepared_stmt_count.
@@ -206,6 +250,12 @@ fn state_facts(variables: &GlobalVariables) {
     text(Var::VERSION, crate::handshake::VERSION);
     text(Var::VERSION_COMPILE_MACHINE, std::env::consts::ARCH);
     text(Var::SYSTEM_TIME_ZONE, TimeZone::system().iana_name().unwrap_or("UTC"));
+    let host = env::host::name();
+    for (var, end) in [(Var::GENERAL_LOG_FILE, ".log"), (Var::LOG_SLOW_QUERY_FILE, "-slow.log")] {
+        if variables.get(var).as_str().is_empty() {
+            text(var, &format!("{host}{end}"));
+        }
+    }
     let engine = variables.get(Var::BINLOG_STORAGE_ENGINE);
     if engine.text(Var::BINLOG_STORAGE_ENGINE.def()).is_none_or(|engine| *engine != *"FILE") {
         text(Var::LOG_BIN_BASENAME, "log/");
@@ -235,7 +285,8 @@ pub fn start(server: &Arc<Server>, addresses: &Addresses) -> std::io::Result<Run
     if let Some(path) = &addresses.socket {
         listeners.push(Listener::unix(path)?);
     }
-    let mut threads = Vec::new();
+    // First: whoever finds the server answering finds its figures, too.
+    let mut threads: Vec<_> = crate::prometheus::start(server)?.into_iter().collect();
     for listener in listeners {
         let server = Arc::clone(server);
         threads.push(env::thread::spawn("accept", env::thread::SMALL_STACK, move || {
@@ -246,6 +297,8 @@ pub fn start(server: &Arc<Server>, addresses: &Addresses) -> std::io::Result<Run
     threads.push(env::thread::spawn("hangups", env::thread::SMALL_STACK, move || watch_hangups(&watching))?);
     let clocked = Arc::clone(server);
     threads.push(env::thread::spawn("event_scheduler", CONNECTION_STACK, move || event::serve(&clocked))?);
+    let parked = Arc::clone(server);
+    threads.push(env::thread::spawn("parked", env::thread::SMALL_STACK, move || parking::watch(&parked))?);
     Ok(Running { server: Arc::clone(server), threads, port })
 }
 
@@ -281,6 +334,7 @@ fn accept_loop(server: &Arc<Server>, listener: &Listener) {
         match listener.accept_within(ACCEPT_TICK) {
             Ok(Some((stream, peer))) => {
                 let uid = stream.peer_uid();
+                keep_alive(server, &stream);
                 admit(server, stream, Origin::of(peer, uid));
             }
             Ok(None) => {}
@@ -288,6 +342,14 @@ fn accept_loop(server: &Arc<Server>, listener: &Listener) {
             Err(_) => server.clock.sleep(Duration::from_millis(10)),
         }
     }
+}
+
+/// tcp_keepalive_*: the system notices a peer that has vanished. A socket that takes none of it works without.
+fn keep_alive(server: &Server, stream: &Stream) {
+    let seconds = |var| server.variables.u64(var) as u32;
+    let [time, interval, probes] =
+        [Var::TCP_KEEPALIVE_TIME, Var::TCP_KEEPALIVE_INTERVAL, Var::TCP_KEEPALIVE_PROBES].map(seconds);
+    let _ = stream.keep_alive(time, interval, probes);
 }
 
 fn admit(server: &Arc<Server>, stream: Stream, origin: Origin) {
@@ -304,41 +366,37 @@ fn admit(server: &Arc<Server>, stream: Stream, origin: Origin) {
     // Without the watcher a hang-up is noticed at the next read or write, later but surely.
     let _ = server.watcher.add(&*stream, entry.id);
     drop(stream);
-    let (shared, own) = (Arc::clone(server), Arc::clone(&entry));
-    server.spawn_session(&entry, "connection", move || {
-        let _leaving = Leaving { server: &shared, entry: &own };
-        connection::serve(&shared, &own, Arc::clone(&transport), origin);
-        drop(transport);
+    let books = Leaving::new(Arc::clone(server), entry);
+    let shared = Arc::clone(server);
+    spawn_session("connection", move || {
+        let entry = Arc::clone(&books.entry);
+        if let Some(idle) = connection::serve(&shared, &entry, transport, origin, books) {
+            parking::park(&shared, idle);
+        }
     });
 }
 
-impl Server {
-    /// Starts the thread of a session, which is on the books already; `body` takes it off them with [`Leaving`].
-    pub(crate) fn spawn_session(
-        &self,
-        entry: &crate::registry::Entry,
-        name: &str,
-        body: impl FnOnce() + Send + 'static,
-    ) -> bool {
-        self.threads.fetch_add(1, Ordering::SeqCst);
-        let started = env::thread::spawn(name, CONNECTION_STACK, body).is_ok();
-        if !started {
-            self.connections.remove(entry);
-            self.threads.fetch_sub(1, Ordering::SeqCst);
-        }
-        started
+/// Starts the thread of a session. Without one the session is off the books again, when `body` is dropped with its [`Leaving`].
+pub(crate) fn spawn_session(name: &str, body: impl FnOnce() + Send + 'static) -> bool {
+    env::thread::spawn(name, CONNECTION_STACK, body).is_ok()
+}
+
+/// Takes a session off the books, also when its thread panics.
+pub(crate) struct Leaving {
+    server: Arc<Server>,
+    entry: Arc<crate::registry::Entry>,
+}
+
+impl Leaving {
+    pub(crate) fn new(server: Arc<Server>, entry: Arc<crate::registry::Entry>) -> Self {
+        server.threads.fetch_add(1, Ordering::SeqCst);
+        Self { server, entry }
     }
 }
 
-/// Takes a connection off the books, also when its thread panics.
-pub(crate) struct Leaving<'a> {
-    pub(crate) server: &'a Server,
-    pub(crate) entry: &'a crate::registry::Entry,
-}
-
-impl Drop for Leaving<'_> {
+impl Drop for Leaving {
     fn drop(&mut self) {
-        self.server.connections.remove(self.entry);
+        self.server.connections.remove(&self.entry);
         self.server.threads.fetch_sub(1, Ordering::SeqCst);
     }
 }

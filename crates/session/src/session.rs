@@ -22,6 +22,7 @@ use crate::login_limits::Place;
 use crate::output::Output;
 use crate::prepared::PreparedStatements;
 use crate::program::{Names, Program, Programs};
+use crate::query_log::Accesses;
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::settings::{Fixed, Settings};
@@ -113,6 +114,12 @@ pub(crate) struct Session {
     pub workspace: Workspace,
     /// Text of the running statement, when its rows' events want it.
     pub(crate) annotation: Vec<u8>,
+    /// How the running statement finds its rows, while the slow query log is on.
+    pub(crate) accesses: Accesses,
+    /// Statements that were slow, for log_slow_rate_limit.
+    pub(crate) slow_seen: u64,
+    /// The database of the last one that was logged.
+    pub(crate) slow_database: Arc<str>,
     /// What BINLOG statements said of the events that follow.
     pub(crate) replay: crate::replay::Replay,
     /// Rows of a SHOW while its WHERE is evaluated.
@@ -180,6 +187,9 @@ impl Session {
             values: Context { random: Random::seeded(env::random::seed() as u32), ..Context::default() },
             workspace: Workspace::default(),
             annotation: Vec::new(),
+            accesses: Accesses::default(),
+            slow_seen: 0,
+            slow_database: Arc::from(""),
             replay: crate::replay::Replay::default(),
             shown: Vec::new(),
             plan_generation: 0,
@@ -312,6 +322,16 @@ impl Session {
         self.refresh_settings();
     }
 
+    /// The client is silent: gives memory back that the next statement can have anew.
+    pub(crate) fn rest(&mut self) {
+        self.arena = None;
+        self.workspace = Workspace::default();
+        self.annotation = Vec::new();
+        self.upload = None;
+        self.params.shrink_to_fit();
+        self.shown = Vec::new();
+    }
+
     /// Tells the receiving half what the variables say, when they changed.
     pub(crate) fn apply_limits(&mut self, incoming: &mut Incoming) {
         if !std::mem::take(&mut self.limits_changed) {
@@ -378,7 +398,8 @@ impl Session {
         if !self.database.is_empty() {
             self.tracker.schema_changed();
         }
-        self.send_ok(out, &Done::default(), false);
+        let info = std::mem::take(&mut self.identity.proof);
+        self.send_ok(out, &Done { info, ..Done::default() }, false);
     }
 
     /// Encoded session state since the last OK packet; empty when the client does not want it.

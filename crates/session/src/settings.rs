@@ -12,6 +12,7 @@ use sql_syntax::ParseOptions;
 use storage::trx::{Isolation, LogOptions, TrxOptions};
 use types::SqlMode;
 
+use crate::query_log::SlowSettings;
 use crate::variables::{SessionVariables, Var};
 
 /// What statements read of the session's variables.
@@ -42,6 +43,11 @@ pub(crate) struct Settings {
     pub(crate) statement_format: bool,
     /// binlog_annotate_row_events
     pub(crate) annotates: bool,
+    pub(crate) slow: SlowSettings,
+    /// Seconds that a client may be silent: outside of transactions, inside of any, of one that has not written, of one that has.
+    pub(crate) idle_seconds: [u64; 4],
+    /// sql_log_off
+    pub(crate) hidden_from_general_log: bool,
 }
 
 /// What settings depend on beside the session's variables.
@@ -79,6 +85,15 @@ impl Settings {
             // 0 is MIXED, 2 is ROW.
             statement_format: v.u64(Var::BINLOG_FORMAT) == 1,
             annotates: crate::annotation::is_wanted(v),
+            slow: SlowSettings::of(v),
+            idle_seconds: [
+                Var::WAIT_TIMEOUT,
+                Var::IDLE_TRANSACTION_TIMEOUT,
+                Var::IDLE_READONLY_TRANSACTION_TIMEOUT,
+                Var::IDLE_WRITE_TRANSACTION_TIMEOUT,
+            ]
+            .map(|var| v.u64(var)),
+            hidden_from_general_log: v.bool(Var::SQL_LOG_OFF),
         }
     }
 }

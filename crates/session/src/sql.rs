@@ -220,6 +220,7 @@ enum Ran {
 fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
     session.values.now_micros = session.now_micros();
     session.values.seeded.clear();
+    session.note_accesses(plan);
     if !plan.writes_shared() {
         let outcome = run_admitted(session, out, plan, reply);
         // A function may have passed the gate.
@@ -334,6 +335,7 @@ impl Session {
             origin_host: &self.origin.host,
             own_rights: &self.rights,
             acting: None,
+            tls: self.origin.tls.as_ref(),
             shown: &self.shown,
             user_locks: &mut self.user_locks,
             programs: &mut self.programs,

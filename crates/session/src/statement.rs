@@ -56,6 +56,7 @@ pub(crate) fn run_text(session: &mut Session, out: &mut Output, text: &[u8]) -> 
         let parsed = match sql_syntax::parse(&arena, rest, session.settings.parse) {
             Ok(parsed) => parsed,
             Err(e) => {
+                session.log_general("Query", rest);
                 session.begin_statement(true);
                 session.fail(out, error::syntax(&e));
                 break;
@@ -69,12 +70,18 @@ pub(crate) fn run_text(session: &mut Session, out: &mut Output, text: &[u8]) -> 
             break;
         }
         let reply = Reply { more: parsed.next.is_some(), ..Reply::TEXT };
-        match run_one(session, out, &parsed, &rest[..parsed.end], reply) {
+        let text = &rest[..parsed.end];
+        session.log_general("Query", text);
+        let mark = session.slow_begin(out);
+        let outcome = run_one(session, out, &parsed, text, reply);
+        let failed = outcome.is_err();
+        match outcome {
             Ok(next) => then = next,
-            Err(e) => {
-                session.fail(out, e);
-                break;
-            }
+            Err(e) => session.fail(out, e),
+        }
+        session.slow_end(mark, out, text);
+        if failed {
+            break;
         }
         let Some(next) = parsed.next else { break };
         if then == Then::Leave || out.is_gone() || session.entry.killed() != Kill::No {
@@ -439,15 +446,20 @@ fn flush(
                     ast::FlushItem::Status { .. } => session.entry.counters.reset(),
                     ast::FlushItem::UserResources => session.server().usage.forget_hours(),
                     ast::FlushItem::Privileges => crate::account::reload(session)?,
-                    ast::FlushItem::Hosts
-                    | ast::FlushItem::QueryCache
-                    | ast::FlushItem::ErrorLogs
-                    | ast::FlushItem::GeneralLogs
-                    | ast::FlushItem::SlowLogs => {}
-                    ast::FlushItem::Logs | ast::FlushItem::EngineLogs => binlog_files::flush(session, None)?,
+                    ast::FlushItem::Ssl => session.server().renew_tls()?,
+                    ast::FlushItem::Hosts | ast::FlushItem::QueryCache | ast::FlushItem::ErrorLogs => {}
+                    ast::FlushItem::GeneralLogs => session.server().reopen_query_logs(true, false),
+                    ast::FlushItem::SlowLogs => session.server().reopen_query_logs(false, true),
+                    ast::FlushItem::EngineLogs => binlog_files::flush(session, None)?,
+                    ast::FlushItem::Logs => {
+                        session.server().reopen_query_logs(true, true);
+                        binlog_files::flush(session, None)?;
+                    }
                     ast::FlushItem::BinaryLogs { delete_domains } => {
                         binlog_files::flush(session, *delete_domains)?;
                     }
+                    ast::FlushItem::RelayLogs { .. } | ast::FlushItem::DesKeyFile => {}
+                    ast::FlushItem::Plugin(name) if name.text().to_lowercase().ends_with("_statistics") => {}
                     _ => return Err(error::not_supported("this kind of FLUSH")),
                 }
             }

@@ -2,14 +2,52 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::counters::{Counters, NAMES};
 use crate::server::Server;
+use crate::tls::TlsFacts;
 use crate::variables::Var;
 
 fn load(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
+/// Counters of connections that only the server as a whole has.
+const GLOBAL_ONLY: [&str; 2] = ["Aborted_clients", "Aborted_connects"];
+
+/// Counters of MariaDB's of features that no statement can use here.
+const ABSENT_FEATURES: [&str; 8] = [
+    "Feature_application_time_periods",
+    "Feature_custom_aggregate_functions",
+    "Feature_delay_key_write",
+    "Feature_dynamic_columns",
+    "Feature_fulltext",
+    "Feature_gis",
+    "Feature_system_versioning",
+    "Feature_xml",
+];
+
 impl Server {
+    /// SHOW STATUS: with a connection's own counts, or everybody's. Sorted by name.
+    pub(crate) fn all_status(
+        &self,
+        own: Option<&Counters>,
+        tls: Option<&TlsFacts>,
+    ) -> Vec<(&'static str, String)> {
+        let totals = self.connections.totals();
+        let mine = own.unwrap_or(&totals);
+        let mut rows: Vec<(&'static str, String)> = Vec::with_capacity(240);
+        for ((name, total), mine) in NAMES.iter().zip(totals.values()).zip(mine.values()) {
+            // Connections come from the registry.
+            if *name != "Connections" {
+                rows.push((name, if GLOBAL_ONLY.contains(name) { total } else { mine }.to_string()));
+            }
+        }
+        rows.extend(self.status_values());
+        rows.extend(self.tls_counters.values(self.tls.load().as_deref(), tls));
+        rows.sort_unstable();
+        rows
+    }
+
     /// Status variables of the server as a whole: (name, value), in no order.
     pub(crate) fn status_values(&self) -> Vec<(&'static str, String)> {
         let mut out = Vec::with_capacity(80);
@@ -24,7 +62,6 @@ impl Server {
         put("Uptime", self.uptime_seconds());
         put("Uptime_since_flush_status", self.uptime_seconds());
         put("Prepared_stmt_count", self.prepared_count());
-        put("Slow_queries", 0);
         self.pool_values(&mut put);
         self.log_values(&mut put);
         self.lock_values(&mut put);
@@ -33,10 +70,10 @@ impl Server {
         out.extend([
             text("Rpl_status", "AUTH_MASTER"),
             text("Slave_running", "OFF"),
-            text("Ssl_version", ""),
-            text("Ssl_cipher", ""),
             text("wsrep_ready", "OFF"),
         ]);
+        // Uses of features that are not here: none.
+        out.extend(ABSENT_FEATURES.map(|name| (name, "0".to_owned())));
         out
     }
 

@@ -164,8 +164,22 @@ fn definitions() -> Vec<(&'static str, String, &'static str)> {
                 + "PRIMARY KEY (Host,User,Proxied_host,Proxied_user), KEY Grantor (Grantor)",
             "User proxy privileges",
         ),
+        ("general_log", GENERAL_LOG.to_owned(), "General log"),
+        ("slow_log", SLOW_LOG.to_owned(), "Slow log"),
     ]
 }
+
+const GENERAL_LOG: &str = "event_time TIMESTAMP(6) NOT NULL DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6), \
+    user_host MEDIUMTEXT NOT NULL, thread_id BIGINT(21) UNSIGNED NOT NULL, server_id INT(10) UNSIGNED NOT NULL, \
+    command_type VARCHAR(64) NOT NULL, argument MEDIUMTEXT NOT NULL";
+const SLOW_LOG: &str = "start_time TIMESTAMP(6) NOT NULL DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6), \
+    user_host MEDIUMTEXT NOT NULL, query_time TIME(6) NOT NULL, lock_time TIME(6) NOT NULL, \
+    rows_sent BIGINT(20) UNSIGNED NOT NULL, rows_examined BIGINT(20) UNSIGNED NOT NULL, db VARCHAR(512) NOT NULL, \
+    last_insert_id INT(11) NOT NULL, insert_id INT(11) NOT NULL, server_id INT(10) UNSIGNED NOT NULL, \
+    sql_text MEDIUMTEXT NOT NULL, thread_id BIGINT(21) UNSIGNED NOT NULL, rows_affected BIGINT(20) UNSIGNED NOT NULL";
+
+/// Tables whose texts compare without case; in those of privileges names do not.
+const WITHOUT_CASE: [&str; 2] = ["general_log", "slow_log"];
 
 /// Makes the tables that are missing. True: `global_priv` was among them, so the server is new.
 pub(crate) fn create_missing(backend: &Backend) -> SqlResult<bool> {
@@ -178,10 +192,11 @@ pub(crate) fn create_missing(backend: &Backend) -> SqlResult<bool> {
             continue;
         }
         new |= name == "global_priv";
+        let collation = if WITHOUT_CASE.contains(&name) { "utf8mb3_general_ci" } else { "utf8mb3_bin" };
         run(
             backend,
             &format!(
-                "CREATE TABLE mysql.{name} ({definition}) DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_bin \
+                "CREATE TABLE mysql.{name} ({definition}) DEFAULT CHARSET=utf8mb3 COLLATE={collation} \
                  COMMENT='{comment}'"
             ),
         )?;

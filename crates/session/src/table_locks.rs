@@ -137,6 +137,9 @@ pub(crate) fn lock_tables(
         }
         tables.push(found);
     }
+    if tables.iter().any(|t| t.write) {
+        session.need_writable_server()?;
+    }
     if session.table_locks.read_lock && tables.iter().any(|t| t.write) {
         return Err(ClientError::from(&SqlError::ConflictingReadLock));
     }

@@ -40,7 +40,7 @@ fn server() -> Arc<Server> {
 
 /// From a Unix socket.
 fn local() -> Origin {
-    Origin { host: "localhost".into(), address: String::new(), port: 0, uid: None }
+    Origin { host: "localhost".into(), address: String::new(), port: 0, uid: None, tls: None }
 }
 
 fn native_response(password: &[u8], scramble: &[u8]) -> Vec<u8> {
@@ -54,8 +54,9 @@ fn open(server: &Arc<Server>) -> End {
     let entry = server.connections.admit(transport.clone(), "localhost", 0, 100).unwrap();
     let server = server.clone();
     std::thread::spawn(move || {
-        crate::connection::serve(&server, &entry, transport, local());
-        server.connections.remove(&entry);
+        let books = crate::server::Leaving::new(server.clone(), entry.clone());
+        // Without a socket below it a connection keeps its thread to its end.
+        assert!(crate::connection::serve(&server, &entry, transport, local(), books).is_none());
         theirs.hang_up();
     });
     ours
@@ -109,7 +110,7 @@ impl Client {
         password: &[u8],
         plugin: &[u8],
     ) -> Result<Self, (u16, String)> {
-        let caps = Capabilities::SERVER.without(Capabilities::DEPRECATE_EOF);
+        let caps = Capabilities::SERVER.without(Capabilities::DEPRECATE_EOF | Capabilities::COMPRESS);
         let mut client =
             Self { end: open(server), reader: PacketReader::new(64 << 20), caps, greeting_id: 0 };
         let greeting = client.read().unwrap();

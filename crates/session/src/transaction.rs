@@ -11,6 +11,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use accounts::Privileges;
 use catalog::mdl::{MdlContext, MdlHandle};
 use client_error::{ClientError, connection as error};
 use sql_plan::error::SqlError;
@@ -166,9 +167,7 @@ impl Session {
     pub(crate) fn ensure_trx(&mut self, need: Need) -> Result<(), ClientError> {
         self.branch_admits(need)?;
         if need == Need::Write {
-            if self.would_be_read_only() {
-                return Err(error::read_only_transaction());
-            }
+            self.need_writable()?;
             self.check_binlog_format()?;
         }
         if self.transaction.trx.is_none() {
@@ -188,6 +187,36 @@ impl Session {
         }
         trx.start_statement();
         Ok(())
+    }
+
+    /// Error 1290 on a server that is read only, 1792 in such a transaction.
+    pub(crate) fn need_writable(&self) -> Result<(), ClientError> {
+        self.need_writable_server()?;
+        if self.would_be_read_only() { Err(error::read_only_transaction()) } else { Ok(()) }
+    }
+    /// Error 1290 under `read_only`, unless the user may go round it.
+    pub(crate) fn need_writable_server(&self) -> Result<(), ClientError> {
+        if self.server().variables.u64(Var::READ_ONLY) != 0
+            && !self.rights.global().has(Privileges::READ_ONLY_ADMIN)
+        {
+            return Err(error::option_prevents("--read-only"));
+        }
+        Ok(())
+    }
+
+    /// How long the client may be silent now: `wait_timeout`, or what `idle_*_transaction_timeout` say inside a transaction.
+    pub(crate) fn idle_timeout(&self) -> std::time::Duration {
+        let [outside, any, reading, writing] = self.settings.idle_seconds;
+        let mut seconds = outside;
+        if self.transaction.is_active() {
+            let wrote = self.transaction.trx.as_ref().is_some_and(Trx::has_written);
+            let special = if wrote { writing } else { reading };
+            let limit = if special != 0 { special } else { any };
+            if limit != 0 {
+                seconds = limit;
+            }
+        }
+        std::time::Duration::from_secs(seconds)
     }
 
     /// Whether the transaction a statement runs in, open or to be opened, is read only.
@@ -226,6 +255,7 @@ impl Session {
             }
         }
         let trx = self.server().begin(options)?;
+        trx.owner().set_connection(self.entry.id);
         let mut owner = self.transaction.owner.lock().unwrap_or_else(PoisonError::into_inner);
         *owner = Some(Arc::clone(trx.owner()));
         drop(owner);
@@ -416,6 +446,9 @@ impl Session {
         consistent_snapshot: bool,
         access: Option<ast::AccessMode>,
     ) -> Result<(), ClientError> {
+        if access == Some(ast::AccessMode::ReadWrite) {
+            self.need_writable_server()?;
+        }
         self.transaction_commit()?;
         self.release_table_locks();
         let next = self.transaction.next_read_only.take().unwrap_or(self.settings.tx_read_only);

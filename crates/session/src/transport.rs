@@ -14,6 +14,12 @@ pub trait Transport: Send + Sync {
     fn set_write_timeout(&self, timeout: Duration) -> io::Result<()>;
     /// Ends reading: the blocked and every later read returns 0. What is written still goes out.
     fn stop_reading(&self);
+    /// The socket below, if there is one.
+    fn socket(&self) -> Option<&Stream> {
+        None
+    }
+    /// From now on each packet is sent by itself, where that makes a difference.
+    fn packets_one_by_one(&self) {}
 }
 
 impl Transport for Stream {
@@ -35,6 +41,9 @@ impl Transport for Stream {
     }
     fn set_write_timeout(&self, timeout: Duration) -> io::Result<()> {
         Self::set_write_timeout(self, Some(timeout.max(Duration::from_millis(1))))
+    }
+    fn socket(&self) -> Option<&Stream> {
+        Some(self)
     }
     fn stop_reading(&self) {
         // The peer may have closed it already.

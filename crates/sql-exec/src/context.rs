@@ -18,6 +18,8 @@ use types::{Context, Value};
 /// What SHOW STATUS counts of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
+    /// Rows that a statement looked at.
+    RowsRead,
     SortScan,
     SortRange,
     SortRows,

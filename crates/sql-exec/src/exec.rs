@@ -13,7 +13,7 @@ use storage::row::{ReadMode, RowError, Strength, WaitMode};
 use storage::trx::Isolation;
 use types::{Context, Value};
 
-use crate::context::{ExecContext, Inside, SlotState};
+use crate::context::{ExecContext, Inside, SlotState, Work};
 use crate::errors;
 use crate::join::HashTable;
 
@@ -109,11 +109,19 @@ impl<'c, 'p> Exec<'c, 'p> {
         self.rows_until_check -= 1;
         if self.rows_until_check == 0 {
             self.rows_until_check = INTERRUPT_EVERY;
+            self.cx.session.count(Work::RowsRead, u64::from(INTERRUPT_EVERY));
             if self.cx.session.interrupted() {
                 return Err(SqlError::Interrupted);
             }
         }
         Ok(())
+    }
+
+    /// The statement has ended: counts the rows since the last look at the kill flag.
+    pub(crate) fn tell_rows_read(&mut self) {
+        let rows = INTERRUPT_EVERY - self.rows_until_check;
+        self.rows_until_check = INTERRUPT_EVERY;
+        self.cx.session.count(Work::RowsRead, u64::from(rows));
     }
 
     pub(crate) fn set_values(&mut self, slot: Slot, values: Vec<Value>) {

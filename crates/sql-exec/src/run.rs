@@ -43,6 +43,7 @@ pub fn run(
             Ok(Outcome::default())
         }
     };
+    exec.tell_rows_read();
     keep_warnings(cx);
     outcome
 }

@@ -249,6 +249,7 @@ impl<'a> Planner<'a> {
         if let Some(locked) = self.cx.locked
             && !handle.as_ref().is_some_and(|t| t.def.temporary)
             && !schema.eq_ignore_ascii_case("information_schema")
+            && !schema.eq_ignore_ascii_case("performance_schema")
             && !locked.iter().any(|t| t.schema == schema && t.name == name && t.alias == alias)
         {
             return Err(SqlError::TableNotLocked(alias.to_owned()));

@@ -21,6 +21,11 @@ macro_rules! keywords {
     };
 }
 
+/// Every word that the grammar knows.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    TEXTS.iter().copied()
+}
+
 keywords! {
     reserved {
         ACCESSIBLE, ADD, ALL, ALTER, ANALYZE, AND, AS, ASC, ASENSITIVE, BEFORE, BETWEEN, BIGINT, BINARY,

@@ -11,6 +11,7 @@ pub mod ast;
 mod error;
 mod fields;
 mod keyword;
+pub use keyword::words as keywords;
 mod lexer;
 mod parser;
 mod print;

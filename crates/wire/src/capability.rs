@@ -48,11 +48,12 @@ impl Capabilities {
     /// MariaDB: one result per parameter row of a bulk execute.
     pub const BULK_UNIT_RESULTS: Self = Self(1 << 37);
 
-    /// What this server announces (W4).
+    /// What this server announces (W4), beside `SSL` when it has a certificate.
     pub const SERVER: Self = Self(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
             | Self::CONNECT_WITH_DB.0
+            | Self::COMPRESS.0
             | Self::LOCAL_FILES.0
             | Self::NO_SCHEMA.0
             | Self::ODBC.0

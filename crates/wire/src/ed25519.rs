@@ -35,6 +35,11 @@ fn key_of(text: &[u8]) -> Option<VerifyingKey> {
     VerifyingKey::from_bytes(&bytes).ok()
 }
 
+/// The stored key as bytes.
+pub fn public_key(stored: &[u8]) -> Option<[u8; 32]> {
+    key_of(stored).map(|key| key.to_bytes())
+}
+
 /// Whether `response` signs `nonce` with the key of the stored password.
 pub fn accepts(stored: &[u8], nonce: &[u8], response: &[u8]) -> bool {
     let Some(key) = key_of(stored) else { return false };

@@ -24,6 +24,15 @@ pub struct Login<'a> {
     pub attributes: &'a [u8],
 }
 
+/// Bytes of a login before the user: a client that asks for TLS sends no more in the clear.
+const TLS_REQUEST: usize = 32;
+
+/// Whether the answer to the greeting only asks for TLS: the login itself follows behind it.
+pub fn wants_tls(payload: &[u8]) -> bool {
+    let low = payload.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
+    payload.len() == TLS_REQUEST && low & Capabilities::SSL.low() != 0
+}
+
 impl<'a> Login<'a> {
     pub fn decode(payload: &'a [u8]) -> Result<Self, Corruption> {
         let mut r = Reader::new(payload);
@@ -37,7 +46,7 @@ impl<'a> Login<'a> {
         r.bytes(19, "filler")?;
         let high = r.u32("MariaDB capabilities")?;
         let high = if caps.contains(Capabilities::MYSQL) { 0 } else { high };
-        // A TLS request stops here; whoever announces TLS must look at the length before decoding.
+        // A TLS request stops here: see `wants_tls`.
         let user = nul_string(&mut r, "user")?;
         let auth = auth_field(&mut r, caps)?;
         let database = if caps.contains(Capabilities::CONNECT_WITH_DB) && !r.is_empty() {

@@ -54,6 +54,8 @@ pub struct PacketReader {
     current: std::ops::Range<usize>,
     sequence: u8,
     payload_max: usize,
+    /// Sequence numbers are taken as they come.
+    any_sequence: bool,
 }
 
 impl PacketReader {
@@ -67,7 +69,28 @@ impl PacketReader {
             current: 0..0,
             sequence: 0,
             payload_max,
+            any_sequence: false,
         }
+    }
+
+    /// From now on the sequence numbers of the peer are taken as they come: the compressed protocol has others around them.
+    pub fn take_any_sequence(&mut self) {
+        self.any_sequence = true;
+    }
+
+    /// Gives the buffers back while nothing is in them.
+    pub fn rest(&mut self) {
+        if self.start == self.end && !self.joining {
+            (self.buffer, self.joined) = (Vec::new(), Vec::new());
+            (self.start, self.end, self.current) = (0, 0, 0..0);
+        }
+    }
+
+    /// Takes out what has been received beyond the current payload: another protocol begins there.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.buffer[self.start..self.end].to_vec();
+        self.end = self.start;
+        rest
     }
 
     /// Changes the limit (`max_allowed_packet`) for payloads that are not complete yet.
@@ -103,6 +126,9 @@ impl PacketReader {
             let h = &self.buffer[self.start..self.start + HEADER];
             let length = usize::from(h[0]) | usize::from(h[1]) << 8 | usize::from(h[2]) << 16;
             let total = self.joined.len() + length;
+            if self.any_sequence {
+                self.sequence = h[3];
+            }
             if h[3] != self.sequence {
                 return Err(FrameError::Sequence { expected: self.sequence, found: h[3] });
             }
@@ -139,7 +165,7 @@ impl PacketReader {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            if self.buffer.len() > READ_BUFFER * 4 {
+            if self.buffer.is_empty() || self.buffer.len() > READ_BUFFER * 4 {
                 self.buffer = vec![0; READ_BUFFER];
             }
         }
@@ -257,6 +283,13 @@ impl PacketWriter {
         }
     }
 
+    /// Gives the buffer back while nothing is in it.
+    pub fn rest(&mut self) {
+        if self.out.is_empty() {
+            self.out = Vec::new();
+        }
+    }
+
     /// Moves chunk bodies up from the last to the first, each behind a header of its own.
     fn split(&mut self, length: usize) {
         let chunks = length / CHUNK_MAX + 1;
@@ -332,6 +365,22 @@ mod tests {
                     .all(|(i, p)| p.len() == i * 3 % 1000 && p.iter().all(|b| *b == i as u8))
             );
         }
+    }
+
+    #[test]
+    fn buffers_that_were_given_back_are_made_anew() {
+        let mut w = PacketWriter::new();
+        w.packet(|p| p.extend_from_slice(b"one"));
+        let mut r = PacketReader::new(100);
+        assert_eq!(feed(&mut r, w.bytes(), 100), [b"one".to_vec()]);
+        r.rest();
+        r.restart();
+        assert_eq!(feed(&mut r, w.bytes(), 3), [b"one".to_vec()]);
+        // In the middle of a packet nothing is given back.
+        r.restart();
+        assert_eq!(feed(&mut r, &w.bytes()[..5], 100).len(), 0);
+        r.rest();
+        assert_eq!(feed(&mut r, &w.bytes()[5..], 100), [b"one".to_vec()]);
     }
 
     #[test]

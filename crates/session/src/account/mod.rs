@@ -23,7 +23,7 @@ use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::write_gate::Passing;
 
-pub(crate) use names::{Named, named};
+pub(crate) use names::{Named, named, quoted_account};
 pub(crate) use roles::{set_default_role, set_role};
 pub(crate) use users::set_password;
 
@@ -92,9 +92,7 @@ fn change(
     text: &[u8],
     body: impl FnOnce(&mut Session, &Arc<Accounts>, &mut Tables) -> Result<Told, ClientError>,
 ) -> Result<(), ClientError> {
-    if session.would_be_read_only() {
-        return Err(error::read_only_transaction());
-    }
+    session.need_writable()?;
     session.check_numbering(session.numbering())?;
     session.enter_gate(Passing::Ddl)?;
     let outcome = change_admitted(session, text, body);

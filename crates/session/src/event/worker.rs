@@ -15,7 +15,7 @@ use crate::error_log::Severity;
 use crate::handshake::{Identity, Origin};
 use crate::output::Output;
 use crate::registry::{Doing, Entry};
-use crate::server::{Leaving, Server};
+use crate::server::{Leaving, Server, spawn_session};
 use crate::session::Session;
 use crate::variables::{Setting, Var};
 
@@ -29,8 +29,9 @@ pub(super) fn start(server: &Arc<Server>, def: Arc<EventDef>, now: i64, last: bo
     entry.set_identity(user, host);
     let shared = Arc::clone(server);
     let own = Arc::clone(&entry);
-    let started = server.spawn_session(&entry, "event_worker", move || {
-        let _leaving = Leaving { server: &shared, entry: &own };
+    let books = Leaving::new(Arc::clone(server), entry);
+    let started = spawn_session("event_worker", move || {
+        let _books = books;
         execute(&shared, &own, &def, now, last);
     });
     if !started {
@@ -49,8 +50,9 @@ fn execute(server: &Arc<Server>, entry: &Arc<Entry>, def: &Arc<EventDef>, now: i
         collation: def.context.client.id(),
         database: Vec::new(),
         capabilities: Capabilities::default(),
+        proof: String::new(),
     };
-    let origin = Origin { host: host.clone(), address: String::new(), port: 0, uid: None };
+    let origin = Origin { host: host.clone(), address: String::new(), port: 0, uid: None, tls: None };
     let mut session = Session::new(Arc::clone(server), Arc::clone(entry), identity, origin);
     let mut out = Output::new(Arc::new(Nowhere), Arc::clone(entry));
     entry.begin(Doing::Connect, &def.context.body, server.now_us());

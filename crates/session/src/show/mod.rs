@@ -3,6 +3,7 @@
 //! Each kind builds a [`Listing`]; LIKE compares the first column, WHERE any of them. `schema` lists databases and what is in
 //! them, `server` what the server and its sessions do.
 
+mod absent;
 mod accounts;
 mod binlog;
 mod innodb;
@@ -163,6 +164,13 @@ fn list(session: &mut Session, kind: &ShowKind<'_>) -> Result<Listing, ClientErr
         }
         K::SlaveHosts => crate::replicas::slave_hosts(session.server()),
         K::SlaveStatus { .. } => server::slave_status(),
+        K::Profile { .. } => absent::profile(),
+        K::BinlogEvents { relay: true, .. } => absent::relay_log_events(),
+        K::Plugin(name) => absent::statistics(*name)?,
+        K::CreateServer(name) => return Err(absent::create_server(*name)),
+        K::ProcedureCode(_) | K::FunctionCode(_) | K::PackageBodyCode(_) => return Err(absent::code()),
+        K::CreatePackage(name) => return Err(absent::package("PACKAGE", name)),
+        K::CreatePackageBody(name) => return Err(absent::package("PACKAGE BODY", name)),
         other => return Err(error::not_supported(&format!("SHOW {}", name_of(other)))),
     };
     Ok(listing)

@@ -9,21 +9,26 @@ use sql_syntax::ast::{Ident, ObjectName};
 use types::{DateTime, Value};
 
 use super::{Listing, bigint, bigint_or_null, date_time, int, nullable, s, text};
+use crate::information_schema::SCHEMAS;
 use crate::session::Session;
-
-/// Databases that SHOW DATABASES lists beside the catalog's own.
-const VIRTUAL: [&str; 1] = ["information_schema"];
+use crate::virtual_tables::{Defined, DefinedColumn};
 
 pub(super) fn databases(session: &Session) -> Listing {
     let mut list = Listing::new(vec![text("Database", 64)]);
     let catalog = session.server().catalog();
     let mut names: Vec<&str> = catalog.databases.keys().map(String::as_str).collect();
-    names.extend(VIRTUAL.iter().filter(|v| !catalog.databases.contains_key(**v)));
+    names.extend(SCHEMAS.iter().filter(|v| !catalog.databases.contains_key(**v)));
     names.sort_unstable();
     for name in names {
         list.row([s(name)]);
     }
     list
+}
+
+/// Whether a SHOW is about a database whose tables nobody made: there is nothing else in it.
+fn is_virtual(session: &Session, named: Option<Ident<'_>>) -> bool {
+    let name = named.map_or_else(|| session.database.to_string(), |n| n.text().into_owned());
+    crate::information_schema::schema(&name).is_some()
 }
 
 /// The database a SHOW is about.
@@ -56,9 +61,10 @@ pub(super) fn tables(
     let shown = named.map_or_else(|| session.database.to_string(), |n| n.text().into_owned());
     let (found, database_name);
     let mut names: Vec<(&str, &str)>;
-    if let Some(name) = VIRTUAL.into_iter().find(|v| v.eq_ignore_ascii_case(&shown)) {
+    if let Some(name) = crate::information_schema::schema(&shown) {
         database_name = name;
-        names = crate::information_schema::names().map(|n| (n, "SYSTEM VIEW")).collect();
+        let kind = if name == SCHEMAS[0] { "SYSTEM VIEW" } else { "BASE TABLE" };
+        names = crate::information_schema::names(name).map(|n| (n, kind)).collect();
     } else {
         found = database(session, named)?;
         database_name = found.def.name.as_str();
@@ -182,7 +188,8 @@ pub(super) fn blob_text(name: &str, nullable: bool) -> ColumnMeta {
 }
 
 pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> Result<Listing, ClientError> {
-    let found = described(session, name)?;
+    let defined = virtual_table(session, name);
+    let found = if defined.is_some() { None } else { Some(described(session, name)?) };
     let mut columns = vec![text("Field", 64), blob_text("Type", false)];
     if full {
         columns.push(nullable("Collation", 64));
@@ -192,6 +199,10 @@ pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> R
         columns.extend([text("Privileges", 80), text("Comment", 1024)]);
     }
     let mut list = Listing::new(columns);
+    if let Some(defined) = defined {
+        defined.columns().iter().for_each(|column| list.row(virtual_column(column, full)));
+    }
+    let Some(found) = found else { return Ok(list) };
     for (i, column) in found.columns().iter().enumerate() {
         let mut row = vec![s(&column.name), s(&column.type_text())];
         if full {
@@ -379,7 +390,50 @@ pub(super) fn create_view(session: &Session, name: &ObjectName<'_>) -> Result<Li
     Ok(list)
 }
 
+/// A table of information_schema or performance_schema.
+fn virtual_table(session: &Session, name: &ObjectName<'_>) -> Option<&'static Defined> {
+    let schema = name.database.map_or_else(|| session.database.to_string(), |d| d.text().into_owned());
+    crate::virtual_tables::describe(&schema, &name.name.text())
+}
+
+/// Its column as SHOW COLUMNS tells it.
+fn virtual_column(column: &DefinedColumn, full: bool) -> Vec<Value> {
+    let mut row = vec![s(column.name), s(&column.type_text)];
+    if full {
+        let is_text = column.type_text.starts_with("varchar") || column.type_text == "longtext";
+        row.push(if is_text { s("utf8mb3_general_ci") } else { Value::Null });
+    }
+    row.extend([s(if column.nullable { "YES" } else { "NO" }), s(""), Value::Null, s("")]);
+    if full {
+        row.extend([s("select"), s("")]);
+    }
+    row
+}
+
+/// Its definition: a temporary table, as MariaDB makes one for each statement that reads it.
+fn virtual_definition(table: &Defined) -> String {
+    let column = |c: &DefinedColumn| {
+        format!("  `{}` {}{}", c.name, c.type_text, if c.nullable { "" } else { " NOT NULL" })
+    };
+    let columns: Vec<String> = table.columns().iter().map(column).collect();
+    let (kind, engine, more) = match (table.is_of(SCHEMAS[0]), table.has_long_texts()) {
+        (false, _) => ("TABLE", "PERFORMANCE_SCHEMA", ""),
+        (true, false) => ("TEMPORARY TABLE", "MEMORY", ""),
+        (true, true) => ("TEMPORARY TABLE", "Aria", " PAGE_CHECKSUM=0"),
+    };
+    format!(
+        "CREATE {kind} `{}` (\n{}\n) ENGINE={engine} DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci{more}",
+        table.name,
+        columns.join(",\n")
+    )
+}
+
 pub(super) fn create_table(session: &Session, name: &ObjectName<'_>) -> Result<Listing, ClientError> {
+    if let Some(defined) = virtual_table(session, name) {
+        let mut list = Listing::new(vec![text("Table", 64), text("Create Table", 1024)]);
+        list.row([s(defined.name), s(&virtual_definition(defined))]);
+        return Ok(list);
+    }
     if view(session, name).is_some() {
         return create_view(session, name);
     }
@@ -412,12 +466,20 @@ pub(super) fn create_database(
 }
 
 pub(super) fn triggers(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
-    let schema = database(session, named)?.def.name.clone();
+    let schema = if is_virtual(session, named) {
+        SCHEMAS[0].to_owned()
+    } else {
+        database(session, named)?.def.name.clone()
+    };
     super::programs::triggers(session, &schema)
 }
 
 pub(super) fn events(session: &Session, named: Option<Ident<'_>>) -> Result<Listing, ClientError> {
-    let schema = database(session, named)?.def.name.clone();
+    let schema = if is_virtual(session, named) {
+        SCHEMAS[0].to_owned()
+    } else {
+        database(session, named)?.def.name.clone()
+    };
     Ok(super::programs::events(session, &schema))
 }
 

@@ -7,7 +7,6 @@ use sql_syntax::ast;
 use types::Value;
 
 use super::{Listing, bigint, bigint_or_null, int, nullable, s, text};
-use crate::counters::NAMES;
 use crate::diagnostics::Level;
 use crate::session::Session;
 use crate::variables::{Scope, Var};
@@ -31,21 +30,10 @@ pub(super) fn variables(session: &Session, scope: ast::Scope) -> Listing {
 }
 
 pub(super) fn status(session: &Session, scope: ast::Scope) -> Listing {
-    let server = session.server();
-    let mut rows: Vec<(String, String)> = Vec::new();
-    let totals = server.connections.totals();
-    let own = &session.entry.counters;
-    let globals_only = ["Aborted_clients", "Aborted_connects", "Connections"];
-    for ((name, total), mine) in NAMES.iter().zip(totals.values()).zip(own.values()) {
-        let global = scope == ast::Scope::Global || globals_only.contains(name);
-        rows.push(((*name).to_owned(), if global { total } else { mine }.to_string()));
-    }
-    rows.retain(|(name, _)| name != "Connections");
-    rows.extend(server.status_values().into_iter().map(|(n, v)| (n.to_owned(), v)));
-    rows.sort();
+    let own = (scope != ast::Scope::Global).then_some(&session.entry.counters);
     let mut list = pairs();
-    for (name, value) in rows {
-        list.row([s(&name), s(&value)]);
+    for (name, value) in session.server().all_status(own, session.origin.tls.as_ref()) {
+        list.row([s(name), s(&value)]);
     }
     list
 }
@@ -109,10 +97,8 @@ pub(super) fn plugins() -> Listing {
         nullable("Library", 64),
         text("License", 80),
     ]);
-    let rows =
-        [("binlog", "DAEMON"), ("mysql_native_password", "AUTHENTICATION"), ("InnoDB", "STORAGE ENGINE")];
-    for (name, kind) in rows {
-        list.row([s(name), s("ACTIVE"), s(kind), Value::Null, s("Apache-2.0")]);
+    for plugin in crate::plugins::all() {
+        list.row([s(plugin.name), s("ACTIVE"), s(plugin.kind), Value::Null, s("Apache-2.0")]);
     }
     list
 }

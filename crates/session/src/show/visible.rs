@@ -58,7 +58,7 @@ pub(super) fn keep(session: &Session, kind: &ShowKind<'_>, listing: &mut Listing
 fn keep_columns(session: &Session, table: &ObjectName<'_>, full: bool, listing: &mut Listing) {
     let rights = &session.rights;
     let Ok(db) = session.schema_of(table) else { return };
-    if db.eq_ignore_ascii_case("information_schema") {
+    if crate::information_schema::schema(&db).is_some() {
         return;
     }
     let table = table.name.text();

@@ -124,6 +124,14 @@ pub enum AccessHint {
     Scan,
 }
 
+/// A page that is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResidentPage {
+    pub id: PageId,
+    /// From where its changes are not in the data file; None when they are.
+    pub rec_lsn: Option<Lsn>,
+}
+
 /// The pool.
 pub struct BufferPool {
     config: PoolConfig,
@@ -433,6 +441,15 @@ impl BufferPool {
     pub fn resident_pages(&self, space: SpaceId) -> usize {
         let holds = |no: &u32| self.frames.get(*no).page_id().is_some_and(|id| id.space == space);
         (1..=self.free.used()).filter(holds).count()
+    }
+
+    /// What is in memory now, for information_schema: a look at each frame, not a picture of one moment.
+    pub fn list_pages(&self) -> Vec<ResidentPage> {
+        let look = |no| {
+            let frame = self.frames.get(no);
+            Some(ResidentPage { id: frame.page_id()?, rec_lsn: frame.oldest_rec_lsn() })
+        };
+        (1..=self.free.used()).filter_map(look).collect()
     }
 
     /// Takes the time for the access clock; the cleaner does it once a second.
