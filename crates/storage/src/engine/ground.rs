@@ -90,7 +90,8 @@ fn existing(
     let barrier = Arc::new(LogBarrier::default());
     let pool = open_pool(config, disk, clock, &barrier)?;
     let log_config = log_config(config, block.server_uuid, clock);
-    let (log, mut recovered) = recover(Arc::clone(disk), log_config, &block, &pool, &barrier)?;
+    let (log, mut recovered) =
+        recover(Arc::clone(disk), log_config, &block, &pool, &barrier, config.background)?;
     barrier.set(&log);
     // The number of a space that was dropped before its first record must not come back either.
     let last = pool.spaces()?.last().copied().unwrap_or_default();
