@@ -16,7 +16,7 @@ use crate::row;
 const LOCKING: ReadMode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
 
 fn failed(e: RowError, table: &TableHandle) -> sql_plan::error::SqlError {
-    row_error(e, table, None, &mut Context::default())
+    row_error(e, table, None, &Context::default())
 }
 
 fn wide(value: &Value) -> i128 {

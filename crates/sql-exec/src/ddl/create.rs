@@ -107,7 +107,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     }
     copy::make_trees(&mut change, &mut def)?;
     // LIKE a sequence: another one, at its start.
-    if let Some(sequence) = def.sequence.clone() {
+    if let Some(sequence) = def.sequence {
         let table = copy::open_new(cx, &def);
         let state = SequenceState { next_not_cached: sequence.start, def: sequence, cycle_count: 0 };
         write_sequence(change.trx(), &table, None, &state)?;

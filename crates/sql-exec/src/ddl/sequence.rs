@@ -202,7 +202,7 @@ pub(super) fn create(s: &ast::CreateSequence<'_>, cx: &mut DdlContext<'_>) -> Sq
         created: cx.now_seconds(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
-        sequence: Some(sequence.clone()),
+        sequence: Some(sequence),
         temporary: false,
     };
     super::create::options(s.options, &mut def, cx)?;
@@ -275,7 +275,7 @@ pub(super) fn alter(s: &ast::AlterSequence<'_>, cx: &mut DdlContext<'_>) -> SqlR
     if !is_sound(&def, &written) || !inside && !past_end {
         return Err(out_of_range(&schema, &name));
     }
-    state.def = def.clone();
+    state.def = def;
     write_sequence(change.trx(), &table, Some(&row), &state)?;
     let mut new = TableDef::clone(&table.def);
     new.version += 1;
