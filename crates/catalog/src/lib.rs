@@ -16,6 +16,7 @@ pub mod program;
 pub mod sequence;
 mod session_catalog;
 mod snapshot;
+mod statistics;
 mod view;
 
 pub use catalog::{Catalog, CatalogChange};
@@ -27,4 +28,5 @@ pub use describe::{quote_name, quote_text};
 pub use engine::DictionaryEngine;
 pub use session_catalog::SessionCatalog;
 pub use snapshot::{Database, Snapshot, TableHandle};
+pub use statistics::{StatisticsCell, TableStatistics};
 pub use view::{ViewAlgorithm, ViewCheck, ViewDef};

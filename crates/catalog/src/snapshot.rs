@@ -32,6 +32,8 @@ pub struct TableHandle {
     pub engine: Arc<dyn DictionaryEngine>,
     /// What the planner makes of the definition's expressions, once: this crate knows no expressions.
     pub program: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// What ANALYZE TABLE has counted.
+    pub statistics: crate::StatisticsCell,
 }
 
 impl std::fmt::Debug for TableHandle {
@@ -55,6 +57,7 @@ impl TableHandle {
             triggers: Vec::new(),
             sequence: Mutex::default(),
             program: OnceLock::new(),
+            statistics: Default::default(),
         }
     }
     pub fn name(&self) -> &str {
@@ -62,6 +65,12 @@ impl TableHandle {
     }
     pub fn schema(&self) -> &str {
         &self.def.schema
+    }
+    /// About how many values the first `parts` parts of an index have.
+    pub fn cardinality(&self, index: usize, parts: usize) -> Option<u64> {
+        let rows = self.row_estimate()?;
+        let per_key = self.statistics.get().and_then(|s| s.rows_per_key(index, parts));
+        Some(per_key.map_or(rows, |n| (rows as f64 / n).round() as u64))
     }
     /// About how many rows the table has, without counting.
     pub fn row_estimate(&self) -> Option<u64> {

@@ -139,7 +139,7 @@ pub(crate) fn enum_text(members: &Arc<[Box<[u8]>]>, number: u64) -> Option<&[u8]
 /// Appends a SET's members, separated by commas.
 pub(crate) fn write_set(members: &[Box<[u8]>], bits: u64, out: &mut Vec<u8>) {
     let mut first = true;
-    for (i, member) in members.iter().enumerate() {
+    for (i, member) in members.iter().enumerate().take(64) {
         if bits >> i & 1 != 0 {
             if !first {
                 out.push(b',');

@@ -535,7 +535,7 @@ fn store_set(members: &[Box<[u8]>], collation: Collation, value: &Value, ctx: &m
             let (mut bits, mut lost) = (0u64, false);
             for part in bytes.split(|b| *b == b',').filter(|_| !bytes.is_empty()) {
                 match members.iter().position(|m| collation.equal(m, part)) {
-                    Some(i) => bits |= 1 << i,
+                    Some(i) => bits |= 1u64.checked_shl(i as u32).unwrap_or(0),
                     None => lost = true,
                 }
             }

@@ -700,7 +700,7 @@ fn referential_row(def: &TableDef, key: &ForeignKeyDef, snapshot: &Snapshot) -> 
 
 fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
     let def = &handle.def;
-    for index in def.indexes.iter().filter(|i| !i.parts.is_empty()) {
+    for (key, index) in def.indexes.iter().enumerate().filter(|(_, i)| !i.parts.is_empty()) {
         for (i, part) in index.parts.iter().enumerate() {
             let column = &def.columns[part.column];
             out.push(vec![
@@ -713,7 +713,7 @@ fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
                 number(i as u64 + 1),
                 s(&column.name),
                 s(if part.descending { "D" } else { "A" }),
-                handle.row_estimate().map_or(Value::Null, number),
+                handle.cardinality(key, i + 1).map_or(Value::Null, number),
                 part.prefix.map_or(Value::Null, |chars| number(u64::from(chars))),
                 Value::Null,
                 s(if column.nullable { "YES" } else { "" }),

@@ -373,7 +373,15 @@ impl RowSink for ResultWriter<'_> {
                     Err(_) => self.null(),
                 }
             }
-            _ => self.packed_as_is(ty, bytes),
+            _ => match self.columns.get(self.column).map_or(0, |c| c.zeros) {
+                width if width > 0 && self.options.format == Format::Text => {
+                    match row_format::decode(ty, bytes) {
+                        Ok(value) => self.zerofilled(&value, width),
+                        Err(_) => self.null(),
+                    }
+                }
+                _ => self.packed_as_is(ty, bytes),
+            },
         }
         self.column += 1;
     }
@@ -406,11 +414,17 @@ impl RowSink for ResultWriter<'_> {
 }
 
 impl ResultWriter<'_> {
-    /// A number of a ZEROFILL column that does not come straight from its row.
+    /// A number of a ZEROFILL column.
     fn zerofilled(&mut self, value: &Value, width: usize) {
         let text = match value {
             Value::Int(v) => format!("{v:0>width$}"),
             Value::UInt(v) => format!("{v:0>width$}"),
+            Value::Decimal(_) | Value::Float(_) | Value::Double(_) => {
+                let mut text = Vec::new();
+                value.write_text(&self.options.context, &mut text);
+                let text = String::from_utf8_lossy(&text);
+                format!("{text:0>width$}")
+            }
             other => return self.text_value(other),
         };
         self.text_value(&Value::utf8(&text));

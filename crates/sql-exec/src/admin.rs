@@ -164,6 +164,7 @@ fn answer(
         }
         "analyze" => {
             cx.catalog.engine().row_estimate(&handle.table, true);
+            handle.statistics.set(crate::analyze::count(handle, cx)?);
             Ok(ok)
         }
         "optimize" => {

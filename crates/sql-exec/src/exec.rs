@@ -37,6 +37,8 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) hashes: HashMap<Slot, Arc<HashTable>>,
     /// What the last round added to each recursive table.
     pub(crate) working: HashMap<Slot, Arc<Vec<Vec<Value>>>>,
+    /// SQL_CALC_FOUND_ROWS: the rows that the query just run has without its LIMIT.
+    pub(crate) found: Option<u64>,
     /// Rows of RETURNING, sent when the statement has succeeded.
     pub(crate) returned: Vec<Vec<Value>>,
     /// LIMIT ROWS EXAMINED: how many rows may still be looked at.
@@ -57,6 +59,8 @@ pub(crate) enum CachedSubquery {
     Value(Value),
     /// Rows of the right side of IN and of quantified comparisons.
     Rows(Arc<Vec<Vec<Value>>>),
+    /// The right side of IN, by key.
+    Set(Arc<crate::in_set::InSet>),
 }
 
 impl<'c, 'p> Exec<'c, 'p> {
@@ -91,6 +95,7 @@ impl<'c, 'p> Exec<'c, 'p> {
             derived: HashMap::new(),
             hashes: HashMap::new(),
             working: HashMap::new(),
+            found: None,
             returned: Vec::new(),
             examine: None,
             relations: Arc::new([]),

@@ -6,7 +6,7 @@
 use catalog::TableHandle;
 use charset::Collation;
 use row_format::ColumnType;
-use sql_plan::expr::{Expr, SubqueryKind};
+use sql_plan::expr::{CompareOp, Expr, SubqueryKind};
 use sql_plan::meta::{Coercibility, ColumnMeta, ExprType};
 use sql_plan::plan::{
     Access, DeletePlan, InsertSource, Plan, PlanKind, QueryBody, QueryPlan, SelectPlan, Source, TableStep,
@@ -18,25 +18,25 @@ use crate::sink::{RowSink, SinkClosed};
 
 /// One row of EXPLAIN.
 #[derive(Debug, Default)]
-struct Row {
+pub(crate) struct Row {
     id: Option<u64>,
     select_type: &'static str,
-    table: Option<String>,
-    kind: Option<&'static str>,
-    possible_keys: Option<String>,
-    key: Option<String>,
-    key_len: Option<String>,
-    reference: Option<String>,
-    rows: Option<u64>,
+    pub(crate) table: Option<String>,
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) possible_keys: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) key_len: Option<String>,
+    pub(crate) reference: Option<String>,
+    pub(crate) rows: Option<u64>,
     extra: String,
 }
 
-/// The columns of EXPLAIN.
-pub fn columns() -> Vec<ColumnMeta> {
+/// The columns of EXPLAIN, with `filtered` those of EXPLAIN EXTENDED.
+pub fn columns(filtered: bool) -> Vec<ColumnMeta> {
     let text = |name: &str, length: u32| {
         ColumnMeta::plain(name, ExprType::text(length, Collation::UTF8MB3_GENERAL_CI, Coercibility::Implicit))
     };
-    vec![
+    let mut out = vec![
         ColumnMeta::plain("id", ExprType { length: 3, ..ExprType::bigint() }),
         text("select_type", 19),
         text("table", 64),
@@ -46,12 +46,16 @@ pub fn columns() -> Vec<ColumnMeta> {
         text("key_len", 393),
         text("ref", 2048),
         text("rows", 64),
-        text("Extra", 255),
-    ]
+    ];
+    if filtered {
+        out.push(ColumnMeta::plain("filtered", ExprType { length: 4, decimals: 2, ..ExprType::double() }));
+    }
+    out.push(text("Extra", 255));
+    out
 }
 
 /// Sends the plan's table.
-pub fn explain(plan: &Plan, sink: &mut dyn RowSink) -> Result<u64, SinkClosed> {
+pub fn explain(plan: &Plan, extended: bool, sink: &mut dyn RowSink) -> Result<u64, SinkClosed> {
     let mut walk = Walk::default();
     match &plan.kind {
         PlanKind::Query(query) => walk.query(query, "SIMPLE", true),
@@ -76,15 +80,15 @@ pub fn explain(plan: &Plan, sink: &mut dyn RowSink) -> Result<u64, SinkClosed> {
         PlanKind::Delete(DeletePlan { select, .. }) => walk.change(select, false),
         PlanKind::Do(_) => {}
     }
-    sink.columns(&columns())?;
+    sink.columns(&columns(extended))?;
     let count = walk.rows.len() as u64;
     for row in walk.rows {
-        send(row, sink)?;
+        send(row, extended, sink)?;
     }
     Ok(count)
 }
 
-fn send(row: Row, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
+fn send(row: Row, extended: bool, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
     let text = |t: Option<String>| t.map_or(Value::Null, |t| Value::utf8(&t));
     sink.begin_row();
     sink.value(&row.id.map_or(Value::Null, |v| Value::Int(v as i64)));
@@ -97,6 +101,9 @@ fn send(row: Row, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
     sink.value(&text(row.key_len));
     sink.value(&text(row.reference));
     sink.value(&row.rows.map_or(Value::Null, |v| Value::utf8(&v.to_string())));
+    if extended {
+        sink.value(&row.rows.map_or(Value::Null, |_| Value::Double(100.0)));
+    }
     let no_extra = row.extra.is_empty() && (no_table || row.select_type == "INSERT");
     sink.value(&if no_extra { Value::Null } else { Value::utf8(&row.extra) });
     sink.end_row()
@@ -150,7 +157,7 @@ impl Walk {
                     self.query(step, "RECURSIVE UNION", false);
                 }
             }
-            QueryBody::Values(_) => {
+            QueryBody::Values(_) | QueryBody::Series(_) => {
                 let id = self.take_id();
                 self.rows.push(Row {
                     id: Some(id),
@@ -211,10 +218,12 @@ impl Walk {
             }
         }
         let mut subqueries: Vec<&sql_plan::expr::Subquery> = Vec::new();
-        select.exprs(&mut |e| collect_subqueries(e, &mut subqueries));
+        select.own_exprs(&mut |e| collect_subqueries(e, &mut subqueries));
         for subquery in subqueries {
             let kind = match (&subquery.kind, subquery.correlated) {
                 (_, true) => "DEPENDENT SUBQUERY",
+                // The rows are kept, and looked up by key.
+                (SubqueryKind::Compare { op: CompareOp::Eq, all: false, .. }, false) => "MATERIALIZED",
                 (
                     SubqueryKind::Scalar
                     | SubqueryKind::Exists
@@ -228,7 +237,7 @@ impl Walk {
     }
 }
 
-fn collect_subqueries<'e>(e: &'e Expr, out: &mut Vec<&'e sql_plan::expr::Subquery>) {
+pub(crate) fn collect_subqueries<'e>(e: &'e Expr, out: &mut Vec<&'e sql_plan::expr::Subquery>) {
     if let Expr::Subquery(subquery) = e {
         if !out.iter().any(|s| s.id == subquery.id) {
             out.push(subquery);
@@ -240,7 +249,7 @@ fn collect_subqueries<'e>(e: &'e Expr, out: &mut Vec<&'e sql_plan::expr::Subquer
 
 fn has_subquery(select: &SelectPlan) -> bool {
     let mut found = Vec::new();
-    select.exprs(&mut |e| collect_subqueries(e, &mut found));
+    select.own_exprs(&mut |e| collect_subqueries(e, &mut found));
     !found.is_empty() || select.steps.iter().any(|s| matches!(s.source, Source::Derived(_)))
 }
 
@@ -248,12 +257,18 @@ fn join_extra(a: &str, b: &str) -> String {
     if a.is_empty() { b.to_owned() } else { format!("{a}; {b}") }
 }
 
-fn step_row(id: u64, select_type: &'static str, select: &SelectPlan, step: &TableStep, at: usize) -> Row {
+pub(crate) fn step_row(
+    id: u64,
+    select_type: &'static str,
+    select: &SelectPlan,
+    step: &TableStep,
+    at: usize,
+) -> Row {
     let mut row = Row {
         id: Some(id),
         select_type,
         table: Some(step.alias.clone()),
-        rows: Some(step.info.rows.max(1)),
+        rows: Some(step.info.examined.max(1)),
         ..Row::default()
     };
     if let Source::Table(handle) = &step.source {
@@ -276,7 +291,9 @@ fn step_row(id: u64, select_type: &'static str, select: &SelectPlan, step: &Tabl
         }
     }
     let constant = row.kind == Some("const");
-    let filters = step.on.is_some()
+    let hash_filter = matches!(step.access, Access::Hash { filter: Some(_), .. });
+    let filters = hash_filter
+        || step.on.is_some()
         || step.ends.iter().any(|e| e.after.is_some())
         || (row.kind == Some("range") && step.covered.is_some());
     let mut extra = String::new();
@@ -345,7 +362,7 @@ fn describe_access(row: &mut Row, handle: &TableHandle, select: &SelectPlan, acc
         }
         Access::Hash { inner, .. } => {
             describe_access(row, handle, select, inner);
-            row.kind = Some("hash_ALL");
+            row.kind = Some(if row.kind == Some("index") { "hash_index" } else { "hash_ALL" });
         }
         Access::Rows => row.kind = Some("ALL"),
     }

@@ -326,6 +326,11 @@ impl Exec<'_, '_> {
         match aggregate.kind {
             K::CountAll | K::Count => {}
             K::Sum | K::Avg => {
+                if let (Value::Decimal(sum), Value::Decimal(v)) = (&mut acc.sum, value)
+                    && sum.accumulate(v)
+                {
+                    return Ok(());
+                }
                 acc.sum = if acc.sum.is_null() {
                     match (aggregate.ty.field, value) {
                         (FieldType::Double, v) => Value::Double(v.to_f64(cx).unwrap_or(0.0)),

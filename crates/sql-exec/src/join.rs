@@ -133,8 +133,8 @@ impl Exec<'_, '_> {
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
         match (&step.source, &step.access) {
-            (_, Access::Hash { inner, build, probe, compare }) => {
-                self.hash_rows(run, at, step, (inner, build, probe, compare), row)
+            (_, Access::Hash { inner, filter, build, probe, compare }) => {
+                self.hash_rows(run, at, step, (inner, filter.as_deref(), build, probe, compare), row)
             }
             (Source::Table(handle), access) => {
                 self.prepare_slot(step.slot, handle);
@@ -313,13 +313,13 @@ impl Exec<'_, '_> {
         run: &mut JoinRun<'_>,
         at: usize,
         step: &TableStep,
-        (inner, build, probe, compare): (&Access, &[Expr], &[Expr], &[CompareAs]),
+        (inner, filter, build, probe, compare): (&Access, Option<&Expr>, &[Expr], &[Expr], &[CompareAs]),
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
         let table = match self.hashes.get(&step.slot) {
             Some(table) => table.clone(),
             None => {
-                let table = Arc::new(self.build_hash(run.mode, step, inner, build, compare)?);
+                let table = Arc::new(self.build_hash(run.mode, step, (inner, filter), build, compare)?);
                 self.hashes.insert(step.slot, table.clone());
                 table
             }
@@ -348,7 +348,7 @@ impl Exec<'_, '_> {
         &mut self,
         mode: ReadMode,
         step: &TableStep,
-        inner: &Access,
+        (inner, filter): (&Access, Option<&Expr>),
         build: &[Expr],
         compare: &[CompareAs],
     ) -> SqlResult<HashTable> {
@@ -368,6 +368,9 @@ impl Exec<'_, '_> {
                         Err(e) => return Err(self.row_error(e, &handle, None)),
                     }
                     self.count_row()?;
+                    if !self.passes(filter)? {
+                        continue;
+                    }
                     if let Some(key) = self.join_key(build, compare)? {
                         let buf = self.cx.workspace.slots[usize::from(step.slot)].buf.clone();
                         table.add(key, StoredRow::Packed(buf));
@@ -378,6 +381,9 @@ impl Exec<'_, '_> {
                 let rows = self.derived_rows(step)?;
                 for values in rows.iter() {
                     self.set_values(step.slot, values.clone());
+                    if !self.passes(filter)? {
+                        continue;
+                    }
                     if let Some(key) = self.join_key(build, compare)? {
                         table.add(key, StoredRow::Values(values.clone()));
                     }

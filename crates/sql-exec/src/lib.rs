@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod analyze;
 mod auto;
 mod computed;
 mod context;
@@ -21,8 +22,10 @@ pub mod ddl;
 mod errors;
 mod exec;
 mod explain;
+mod explain_json;
 mod foreign;
 mod group;
+mod in_set;
 mod insert;
 mod join;
 mod json_table;
@@ -50,6 +53,7 @@ pub use context::{
     ExecContext, ExecSettings, Firing, Inside, SessionState, Work, Workspace, lock_tables, mdl_error,
 };
 pub use explain::{columns as explain_columns, explain};
+pub use explain_json::explain_json;
 pub use outcome::Outcome;
 pub use row_events::apply_rows;
 pub use run::{ends_transaction, evaluate, run};

@@ -90,7 +90,8 @@ impl Exec<'_, '_> {
                 other => _ = other?,
             }
         }
-        Ok(Outcome { has_rows: true, found_rows: rows, ..Outcome::default() })
+        let found_rows = self.found.take().unwrap_or(rows);
+        Ok(Outcome { has_rows: true, found_rows, ..Outcome::default() })
     }
 
     fn start_examining(&mut self, query: &QueryPlan) -> SqlResult<u64> {

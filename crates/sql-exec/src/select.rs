@@ -61,6 +61,15 @@ impl Exec<'_, '_> {
             QueryBody::Select(select) => self.select(select, emit),
             QueryBody::Set(set) => self.set_operation(set, emit),
             QueryBody::Recursive(recursive) => self.recursive(recursive, emit),
+            QueryBody::Series(series) => {
+                for number in series.numbers() {
+                    self.count_row()?;
+                    if emit(self, RowOut::Values(&[Value::UInt(number)]))? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Ok(Flow::Continue)
+            }
             QueryBody::Values(rows) => {
                 for row in rows {
                     let values: SqlResult<Vec<Value>> = row.iter().map(|e| e.eval(self)).collect();
@@ -102,25 +111,25 @@ impl Exec<'_, '_> {
         if plan.order.is_empty() {
             let mut seen = plan.distinct.then(HashSet::new);
             let mut passed = 0u64;
-            return self
-                .rows(plan, &mut |exec| {
-                    if let Some(seen) = &mut seen
-                        && !seen.insert(exec.row_key(&plan.output)?)
-                    {
-                        return Ok(Flow::Continue);
-                    }
-                    passed += 1;
-                    if passed <= limit.offset {
-                        return Ok(Flow::Continue);
-                    }
-                    if passed > limit.end() && !limit.with_ties {
-                        return Ok(Flow::Stop);
-                    }
-                    let flow = emit(exec, RowOut::Slots(&plan.output))?;
-                    let full = passed == limit.end() && !plan.found_rows && !limit.with_ties;
-                    Ok(if full { Flow::Stop } else { flow })
-                })
-                .map(|_| Flow::Continue);
+            self.rows(plan, &mut |exec| {
+                if let Some(seen) = &mut seen
+                    && !seen.insert(exec.row_key(&plan.output)?)
+                {
+                    return Ok(Flow::Continue);
+                }
+                passed += 1;
+                if passed <= limit.offset {
+                    return Ok(Flow::Continue);
+                }
+                if passed > limit.end() && !limit.with_ties {
+                    return Ok(if plan.found_rows { Flow::Continue } else { Flow::Stop });
+                }
+                let flow = emit(exec, RowOut::Slots(&plan.output))?;
+                let full = passed == limit.end() && !plan.found_rows && !limit.with_ties;
+                Ok(if full { Flow::Stop } else { flow })
+            })?;
+            self.found = plan.found_rows.then_some(passed);
+            return Ok(Flow::Continue);
         }
         self.select_sorted(plan, limit, emit)
     }
@@ -128,12 +137,14 @@ impl Exec<'_, '_> {
     fn select_sorted(&mut self, plan: &SelectPlan, limit: Limit, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
         let mut seen = plan.distinct.then(HashSet::new);
         let mut sorter = Sorter::new(&plan.order, limit, self.sort_space());
+        let mut passed = 0u64;
         self.rows(plan, &mut |exec| {
             if let Some(seen) = &mut seen
                 && !seen.insert(exec.row_key(&plan.output)?)
             {
                 return Ok(Flow::Continue);
             }
+            passed += 1;
             let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
             let keys = keys?;
             let row: SqlResult<Vec<Value>> = plan.output.iter().map(|t| t.expr.eval(exec)).collect();
@@ -142,7 +153,9 @@ impl Exec<'_, '_> {
         })?;
         let by_range = plan.steps.first().is_some_and(|s| matches!(s.access, Access::Range { .. }));
         self.cx.session.count(if by_range { Work::SortRange } else { Work::SortScan }, 1);
-        self.emit_sorted(sorter, emit)
+        let flow = self.emit_sorted(sorter, emit);
+        self.found = plan.found_rows.then_some(passed);
+        flow
     }
 
     fn emit_sorted(&mut self, sorter: Sorter<'_>, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
@@ -218,6 +231,7 @@ impl Exec<'_, '_> {
             return Ok(Flow::Continue);
         }
         let limited = plan.order.is_empty()
+            && !plan.found_rows
             && plan.windows.is_none()
             && plan.steps.len() == 1
             && plan.steps[0].on.is_none();
@@ -246,6 +260,8 @@ impl Exec<'_, '_> {
             let more = self.collect(&term.query)?;
             rows = self.combine(set, term.op, term.all, rows, more);
         }
+        let counted =
+            matches!(&set.first.body, QueryBody::Select(s) if s.found_rows).then_some(rows.len() as u64);
         let types: Vec<Typed> = set.columns.clone();
         let mut sorter = Sorter::new(&set.order, limit, self.sort_space());
         for mut row in rows {
@@ -261,7 +277,9 @@ impl Exec<'_, '_> {
             };
             sorter.add(keys, row, self.cx.values)?;
         }
-        self.emit_sorted(sorter, emit)
+        let flow = self.emit_sorted(sorter, emit);
+        self.found = counted;
+        flow
     }
 
     pub(crate) fn collect(&mut self, query: &QueryPlan) -> SqlResult<Vec<Vec<Value>>> {

@@ -8,6 +8,7 @@ use sql_plan::expr::{CompareAs, CompareOp, Expr, Subquery, SubqueryKind};
 use types::Value;
 
 use crate::exec::{CachedSubquery, Exec, Flow};
+use crate::in_set::InSet;
 use crate::select::holds;
 
 pub(crate) fn eval(exec: &mut Exec<'_, '_>, subquery: &Subquery) -> SqlResult<Value> {
@@ -107,9 +108,19 @@ fn compare_all(
     };
     let rows = match &exec.subqueries[usize::from(subquery.id)] {
         Some(CachedSubquery::Rows(rows)) => rows.clone(),
+        Some(CachedSubquery::Set(set)) => {
+            let set = set.clone();
+            return set.find(exec, &left, compare);
+        }
         _ => {
             // A correlated query builds its derived tables and hash tables anew.
-            let rows = Arc::new(exec.collect(&subquery.plan)?);
+            let rows = exec.collect(&subquery.plan)?;
+            if op == CompareOp::Eq && !all && !subquery.correlated && InSet::fits(compare, &left, &rows) {
+                let set = Arc::new(InSet::new(rows, compare, exec.cx.values));
+                remember(exec, subquery, CachedSubquery::Set(set.clone()));
+                return set.find(exec, &left, compare);
+            }
+            let rows = Arc::new(rows);
             remember(exec, subquery, CachedSubquery::Rows(rows.clone()));
             rows
         }

@@ -11,7 +11,7 @@ use sql_syntax::ast::IndexHintKind;
 
 use crate::error::SqlResult;
 use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
-use crate::plan::{Access, OuterEnd, SelectPlan, Source, StepInfo, TableStep};
+use crate::plan::{Access, OuterEnd, QueryBody, QueryPlan, SelectPlan, Source, StepInfo, TableStep};
 use crate::planner::Planner;
 use crate::query::{is_always, is_never, slots_of};
 use crate::range::{self, Candidate, Wanted};
@@ -69,6 +69,8 @@ pub(crate) fn optimise(
         note_columns(&mut join, plan);
     }
     simplify_outer_joins(&mut join);
+    let written = std::mem::take(&mut join.conditions);
+    join.conditions = crate::disjunction::widen(written, &own);
     let mut gate = Vec::new();
     let mut conditions = Vec::new();
     for expr in std::mem::take(&mut join.conditions) {
@@ -128,7 +130,7 @@ fn note_columns(join: &mut JoinInput, plan: &SelectPlan) {
 }
 
 /// Slots of this block that an expression reads.
-fn own_slots(e: &Expr, own: &SlotSet) -> SlotSet {
+pub(crate) fn own_slots(e: &Expr, own: &SlotSet) -> SlotSet {
     let mut set = SlotSet::default();
     e.columns(&mut |c| {
         if own.contains(c.slot) {
@@ -138,7 +140,7 @@ fn own_slots(e: &Expr, own: &SlotSet) -> SlotSet {
     set
 }
 
-fn has_side_effects(e: &Expr) -> bool {
+pub(crate) fn has_side_effects(e: &Expr) -> bool {
     let mut found = match e {
         Expr::AssignVariable(..) | Expr::UserVariable(_) => true,
         Expr::Call { function, .. } => !function.is_deterministic(),
@@ -278,6 +280,25 @@ fn cheapest(
     best.0
 }
 
+/// How many rows a query is taken to have: those that its join looks at.
+fn rows_of(query: &QueryPlan) -> f64 {
+    match &query.body {
+        QueryBody::Select(select) => {
+            let product: f64 = select.steps.iter().map(|s| s.info.rows.max(1) as f64).product();
+            let one_group = select.group.as_ref().is_some_and(|g| g.keys.is_empty());
+            let limit = match select.limit.count.as_ref().and_then(crate::plan::as_const) {
+                Some(types::Value::Int(n)) => *n as f64,
+                _ => f64::INFINITY,
+            };
+            if one_group { 1.0 } else { product.min(limit) }
+        }
+        QueryBody::Set(set) => rows_of(&set.first) + set.rest.iter().map(|t| rows_of(&t.query)).sum::<f64>(),
+        QueryBody::Values(rows) => rows.len() as f64,
+        QueryBody::Series(series) => series.len() as f64,
+        QueryBody::Recursive(r) => r.seeds.iter().chain(&r.steps).map(rows_of).sum::<f64>(),
+    }
+}
+
 /// Cost and rows of reading a table once after those in `bound`.
 fn step_cost(
     planner: &Planner<'_>,
@@ -321,9 +342,8 @@ fn choose(
             };
             range::candidates(&wanted, conditions, own, bound)
         }
-        Source::Derived(_) | Source::Virtual(_) | Source::Working(_) | Source::Json(_) => {
-            Candidate::rows(Access::Rows, 100.0)
-        }
+        Source::Derived(query) => Candidate::rows(Access::Rows, rows_of(query).max(2.0)),
+        Source::Virtual(_) | Source::Working(_) | Source::Json(_) => Candidate::rows(Access::Rows, 100.0),
     };
     Choice { candidate, is_connected }
 }
@@ -349,8 +369,26 @@ fn inner_step(
         candidate.access = access;
     }
     bound.insert(table.slot);
-    let on = place(conditions, bound);
+    let mut on = place(conditions, bound);
+    filter_hashed(&mut candidate.access, table.slot, &mut on);
     step(table, candidate, Expr::and(on), Expr::and(covered))
+}
+
+/// Conditions on a hashed table's own rows keep rows out of the hash table, instead of being checked at each match.
+fn filter_hashed(access: &mut Access, slot: Slot, on: &mut Vec<Expr>) {
+    let Access::Hash { filter, .. } = access else { return };
+    let mut me = SlotSet::default();
+    me.insert(slot);
+    let (own, rest): (Vec<Expr>, Vec<Expr>) =
+        on.drain(..).partition(|e| e.slots() == me && !has_side_effects(e) && !has_subquery(e));
+    *on = rest;
+    *filter = Expr::and(own).map(Box::new);
+}
+
+pub(crate) fn has_subquery(e: &Expr) -> bool {
+    let mut found = matches!(e, Expr::Subquery(_) | Expr::Routine(_));
+    e.children(&mut |c| found |= has_subquery(c));
+    found
 }
 
 fn outer_step(
@@ -391,6 +429,7 @@ fn outer_step(
             group.on.push(condition.expr);
         }
     }
+    filter_hashed(&mut candidate.access, table.slot, &mut on);
     let mut step = step(table, candidate, Expr::and(on), Expr::and(covered));
     // Steps are in FROM order when there is an outer join.
     step.outer_end = (at == group.start).then_some(group.end);
@@ -477,6 +516,7 @@ fn hash_keys(
     }
     (!build.is_empty()).then(|| Access::Hash {
         inner: Box::new(access.clone()),
+        filter: None,
         build,
         probe,
         compare: compares,
@@ -495,6 +535,7 @@ fn step(table: FromTable, candidate: Candidate, on: Option<Expr>, covered: Optio
         ends: SmallVec::new(),
         info: StepInfo {
             rows: candidate.rows.max(1.0) as u64,
+            examined: candidate.examined.max(1.0) as u64,
             possible_keys: candidate.possible_keys,
             covering: false,
             key_parts: candidate.key_parts,

@@ -504,6 +504,12 @@ impl<'a> Planner<'a> {
                 return Err(SqlError::OperandColumns(width as u32));
             }
             let right = Typed::new(Expr::Const(Value::Null), sub.plan.columns[0].ty);
+            let text = sub.plan.columns.iter().find(|c| c.ty.field.is_text());
+            if let (SubqueryKind::Compare { compare, .. }, Some(text)) = (&mut sub.kind, text)
+                && width > 1
+            {
+                *compare = CompareAs::Any(text.ty.collation);
+            }
             if let SubqueryKind::Compare { compare, .. } = &mut sub.kind
                 && width == 1
                 && !matches!(left.expr, Expr::Param(_))

@@ -22,6 +22,7 @@ mod build;
 mod call;
 mod cost;
 mod covering;
+mod disjunction;
 mod dml;
 pub mod error;
 pub mod eval;

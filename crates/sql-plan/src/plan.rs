@@ -175,6 +175,42 @@ pub enum QueryBody {
     Values(Vec<Vec<Expr>>),
     /// A table of WITH RECURSIVE.
     Recursive(Box<RecursivePlan>),
+    /// A table of the name `seq_A_to_B_step_C`: the numbers themselves.
+    Series(Series),
+}
+
+/// Numbers from `from` to `to`, downwards when `to` is less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Series {
+    pub from: u64,
+    pub to: u64,
+    pub step: u64,
+}
+
+impl Series {
+    /// The series that a table's name stands for, as MariaDB's SEQUENCE engine reads it.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix("seq_")?;
+        let (from, rest) = rest.split_once("_to_")?;
+        let (to, step) = rest.split_once("_step_").unwrap_or((rest, "1"));
+        let number = |t: &str| if t.bytes().all(|b| b.is_ascii_digit()) { t.parse().ok() } else { None };
+        Some(Self { from: number(from)?, to: number(to)?, step: number(step).filter(|s| *s > 0)? })
+    }
+
+    pub fn len(self) -> u64 {
+        (self.from.abs_diff(self.to) / self.step).saturating_add(1)
+    }
+
+    /// Never: a series has its first number at least.
+    pub fn is_empty(self) -> bool {
+        false
+    }
+
+    /// Counted from the lower end; a series that goes down is the same numbers backwards.
+    pub fn numbers(self) -> impl Iterator<Item = u64> {
+        let (low, last) = (self.from.min(self.to), self.len() - 1);
+        (0..=last).map(move |i| low + self.step * if self.from <= self.to { i } else { last - i })
+    }
 }
 
 /// `seed UNION [ALL] step`: the steps read the rows that the last round added, until a round adds none.
@@ -439,7 +475,10 @@ pub struct OuterEnd {
 
 #[derive(Debug, Clone, Default)]
 pub struct StepInfo {
+    /// Rows that match, about.
     pub rows: u64,
+    /// Rows that are looked at.
+    pub examined: u64,
     pub possible_keys: Vec<usize>,
     /// Columns that the statement reads of this table are all in the index.
     pub covering: bool,
@@ -458,8 +497,14 @@ pub enum Access {
     Point { index: usize, key: Vec<Expr>, constant: bool },
     /// Leading parts of an index restricted to intervals.
     Range { index: usize, parts: Vec<PartRange>, descending: bool, constant: bool },
-    /// The rows are read once by `inner`, hashed by `build` and looked up by `probe`.
-    Hash { inner: Box<Access>, build: Vec<Expr>, probe: Vec<Expr>, compare: Vec<CompareAs> },
+    /// The rows are read once by `inner`, those that `filter` takes are hashed by `build` and looked up by `probe`.
+    Hash {
+        inner: Box<Access>,
+        filter: Option<Box<Expr>>,
+        build: Vec<Expr>,
+        probe: Vec<Expr>,
+        compare: Vec<CompareAs>,
+    },
     /// Derived and virtual tables: all rows.
     Rows,
 }
@@ -597,6 +642,7 @@ impl QueryPlan {
                 s.rest.iter().for_each(|t| t.query.outer_exprs(visit));
             }
             QueryBody::Values(rows) => rows.iter().flatten().for_each(visit),
+            QueryBody::Series(_) => {}
             QueryBody::Recursive(r) => {
                 r.seeds.iter().chain(&r.steps).for_each(|q| q.outer_exprs(visit));
             }
@@ -607,6 +653,16 @@ impl QueryPlan {
 impl SelectPlan {
     /// Every expression of the block.
     pub fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        for step in &self.steps {
+            if let Source::Derived(query) = &step.source {
+                query.outer_exprs(visit);
+            }
+        }
+        self.own_exprs(visit);
+    }
+
+    /// Every expression of the block, without those of its derived tables.
+    pub fn own_exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         for step in &self.steps {
             step.exprs(visit);
         }
@@ -652,9 +708,6 @@ impl WindowPlan {
 
 impl TableStep {
     fn exprs<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
-        if let Source::Derived(query) = &self.source {
-            query.outer_exprs(visit);
-        }
         if let Source::Json(table) = &self.source {
             visit(&table.document);
         }
@@ -674,8 +727,9 @@ impl Access {
                 Interval::Between { low, high } => low.iter().chain(high).for_each(|(e, _)| visit(e)),
                 Interval::Null | Interval::NotNull => {}
             }),
-            Self::Hash { inner, build, probe, .. } => {
+            Self::Hash { inner, filter, build, probe, .. } => {
                 inner.exprs(visit);
+                filter.iter().for_each(|e| visit(e));
                 build.iter().chain(probe).for_each(visit);
             }
             Self::Scan { .. } | Self::Index { .. } | Self::Rows => {}

@@ -10,7 +10,7 @@ use crate::expr::{ColumnRef, Expr, SlotSet, Typed};
 use crate::meta::{ColumnMeta, ExprType};
 use crate::plan::{
     GroupPlan, Into, IntoTarget, LimitPlan, LockMode, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan,
-    SetOp, SetPlan, SetTerm, SortKey, Source,
+    Series, SetOp, SetPlan, SetTerm, SortKey, Source,
 };
 use crate::planner::Planner;
 use crate::recursive::CommonTable;
@@ -82,6 +82,12 @@ impl<'a> Planner<'a> {
             ast::QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
                 self.query(inner)
             }
+            // `(SELECT ... ORDER BY a) LIMIT 1`
+            ast::QueryBody::Nested(inner)
+                if query.order_by.is_empty() && inner.limit.is_none() && inner.into.is_none() =>
+            {
+                self.query(&ast::Query { limit: query.limit, ..*inner })
+            }
             ast::QueryBody::Nested(_) => self.set_operation(&query.body, &[], query),
             ast::QueryBody::SetOperation(set) => self.set_operation(&set.first, set.rest, query),
             ast::QueryBody::Values(rows) if query.order_by.is_empty() && query.limit.is_none() => {
@@ -119,7 +125,11 @@ impl<'a> Planner<'a> {
         let built = built?;
         let width = built.first().map_or(0, Vec::len);
         if built.iter().any(|r| r.len() != width) {
-            return Err(SqlError::UnionColumnCount);
+            return Err(SqlError::Other {
+                errno: 4099,
+                state: *b"HY000",
+                text: "The used table value constructor has a different number of values".into(),
+            });
         }
         let mut columns = Vec::new();
         for i in 0..width {
@@ -477,6 +487,9 @@ impl<'a> Planner<'a> {
             ast::TableRef::Table(factor) => self.table_factor(factor, join),
             ast::TableRef::Derived(derived) => {
                 let alias = derived.alias.text().into_owned();
+                if self.merge_derived(derived.query, &alias, derived.columns, join)? {
+                    return Ok(());
+                }
                 let plan = self.detached_query(derived.query)?;
                 self.add_derived(plan, alias, derived.columns, join)
             }
@@ -486,13 +499,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A derived table does not see its siblings.
+    /// A derived table sees neither its siblings nor the blocks around it.
     pub(crate) fn detached_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
-        let scope = self.scope_mut();
-        let (tables, star) = (std::mem::take(&mut scope.tables), std::mem::take(&mut scope.star));
+        let around = std::mem::take(&mut self.scopes);
         let plan = self.query(&unordered(query));
-        let scope = self.scope_mut();
-        (scope.tables, scope.star) = (tables, star);
+        self.scopes = around;
         plan
     }
 
@@ -528,6 +539,14 @@ impl<'a> Planner<'a> {
         self.check_from(&schema, &name)?;
         if let Some(view) = self.view(&schema, &name) {
             return self.view_factor(&view, alias, join);
+        }
+        if self.cx.catalog.table(&schema, &name).is_none()
+            && let Some(series) = Series::of_name(&name)
+        {
+            let ty = crate::meta::ExprType { length: 20, ..crate::meta::ExprType::bigint() };
+            let columns = vec![ColumnMeta { flags: 1, ..ColumnMeta::plain("seq", ty.unsigned().not_null()) }];
+            let plan = QueryPlan { body: QueryBody::Series(series), columns, into: Into::Client };
+            return self.add_derived(plan, alias, &[], join);
         }
         let handle = self.base_table(&factor.name, &alias)?;
         let slot = self.new_slot()?;
@@ -614,7 +633,13 @@ impl<'a> Planner<'a> {
         let mut conditions = Vec::new();
         match node.condition {
             ast::JoinCondition::None => {}
-            ast::JoinCondition::On(e) => self.expr(&e, Clause::On)?.expr.into_conjuncts(&mut conditions),
+            ast::JoinCondition::On(e) => {
+                // ON sees the tables of its own join, not those before it.
+                let before: Vec<ScopeTable> = self.scope_mut().tables.drain(..from).collect();
+                let typed = self.expr(&e, Clause::On);
+                self.scope_mut().tables.splice(0..0, before);
+                typed?.expr.into_conjuncts(&mut conditions);
+            }
             ast::JoinCondition::Using(names) => {
                 let names: Vec<String> = names.iter().map(|n| n.text().into_owned()).collect();
                 self.using(&names, from, middle, &mut conditions)?;
@@ -693,11 +718,13 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Rows of a table have no order: ORDER BY counts only with a LIMIT.
+/// Rows of a table have no order: ORDER BY of a plain SELECT counts only with a LIMIT. The result of a set operation stays sorted.
 fn unordered<'a>(query: &ast::Query<'a>) -> ast::Query<'a> {
-    match query.limit {
-        Some(_) => *query,
-        None => ast::Query { order_by: &[], ..*query },
+    match (query.limit, &query.body) {
+        (None, ast::QueryBody::Select(_) | ast::QueryBody::Nested(_)) => {
+            ast::Query { order_by: &[], ..*query }
+        }
+        _ => *query,
     }
 }
 

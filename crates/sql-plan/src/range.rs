@@ -12,7 +12,7 @@ use row_format::ColumnType;
 use sql_syntax::ast::IndexHintKind;
 use types::Context;
 
-use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
+use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet, SubqueryKind};
 use crate::plan::{Access, Interval, PartRange};
 use crate::{cost, covering};
 
@@ -20,7 +20,10 @@ use crate::{cost, covering};
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) access: Access,
+    /// Rows that match.
     pub(crate) rows: f64,
+    /// Rows that are looked at.
+    pub(crate) examined: f64,
     pub(crate) cost: f64,
     /// Positions of the conditions that the access expresses exactly.
     pub(crate) consumed: Vec<usize>,
@@ -30,7 +33,15 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     pub(crate) fn rows(access: Access, rows: f64) -> Self {
-        Self { access, rows, cost: rows, consumed: Vec::new(), possible_keys: Vec::new(), key_parts: 0 }
+        Self {
+            access,
+            rows,
+            examined: rows,
+            cost: rows,
+            consumed: Vec::new(),
+            possible_keys: Vec::new(),
+            key_parts: 0,
+        }
     }
 }
 
@@ -55,6 +66,9 @@ pub(crate) struct Wanted<'w> {
     /// For values that are brought to the columns' types.
     pub(crate) context: &'w Context,
 }
+
+/// Ranges of one access, unless one list alone has more.
+const RANGES_MAX: usize = 16_384;
 
 /// The cheapest access of a table.
 pub(crate) fn candidates(
@@ -82,14 +96,50 @@ pub(crate) fn candidates(
             best = candidate;
         }
     }
-    // An equality with a joined row filters even without an index.
-    let equalities =
-        conditions.iter().filter(|(_, e)| matches!(e, Expr::Compare { op: CompareOp::Eq, .. })).count();
-    if matches!(best.access, Access::Scan { .. }) && equalities > 0 {
-        best.rows = (best.rows / 10.0).max(1.0);
+    // What the access does not express filters, too.
+    let by_key = |e: &Expr| match &best.access {
+        Access::Point { .. } => true,
+        Access::Range { index, parts, .. } => {
+            let used = &handle.def.indexes[*index].parts[..parts.len()];
+            used.iter().any(|p| compares_column(e, slot, p.column))
+        }
+        _ => false,
+    };
+    let mut share = 1.0;
+    for (i, e) in conditions {
+        if !best.consumed.contains(i) && !by_key(e) {
+            share *= selectivity(e);
+        }
     }
+    best.rows = (best.rows * share).max(1.0);
     best.possible_keys = possible;
     best
+}
+
+/// Share of the rows that a condition leaves, by its form alone.
+fn selectivity(e: &Expr) -> f64 {
+    match e {
+        Expr::Compare { op: CompareOp::Eq | CompareOp::NullSafeEq, .. } => 0.1,
+        Expr::Compare { op: CompareOp::Ne, .. } => 0.9,
+        Expr::Compare { .. } => 0.33,
+        Expr::Between { negated: false, .. } => 0.15,
+        Expr::In { list, negated: false, .. } => (0.1 * list.len() as f64).min(0.5),
+        Expr::Like { negated: false, .. } => 0.1,
+        Expr::IsNull { negated: false, .. } => 0.1,
+        Expr::Subquery(s) if !s.negated => match s.kind {
+            SubqueryKind::Compare { op: CompareOp::Eq, all: false, .. } => 0.1,
+            _ => 0.5,
+        },
+        Expr::Or(list) => list.iter().map(selectivity).sum::<f64>().min(0.9),
+        Expr::And(list) => list.iter().map(selectivity).product(),
+        _ => 0.8,
+    }
+}
+
+fn compares_column(e: &Expr, slot: Slot, column: usize) -> bool {
+    let mut found = false;
+    e.columns(&mut |c| found |= c.slot == slot && usize::from(c.column) == column);
+    found
 }
 
 fn allowed(index: usize, hints: &[(IndexHintKind, Vec<usize>)]) -> bool {
@@ -117,6 +167,7 @@ fn of_index(
     let mut points = true;
     let mut product = 1.0;
     let mut single_points = true;
+    let mut spread = 1usize;
     for part in &index.parts {
         if !points {
             break;
@@ -124,6 +175,11 @@ fn of_index(
         let Some((intervals, mut used)) = part_intervals(part.column, part.prefix.is_some(), sargs) else {
             break;
         };
+        // Lists of values for several parts multiply: the parts behind are conditions then.
+        spread = spread.saturating_mul(intervals.len());
+        if spread > RANGES_MAX && !parts.is_empty() {
+            break;
+        }
         points = intervals.iter().all(Interval::is_point);
         single_points &= points && intervals.len() == 1 && matches!(intervals[0], Interval::Eq(_));
         if points {
@@ -147,7 +203,8 @@ fn of_index(
     } else if whole && index.unique {
         product
     } else if points {
-        let share = total.powf(0.3 / key_parts as f64).max(1.0);
+        let counted = table.handle.statistics.get().and_then(|s| s.rows_per_key(number, key_parts));
+        let share = counted.unwrap_or_else(|| total.powf(0.3 / key_parts as f64).max(1.0));
         (product * share).min(total)
     } else {
         // The last part is an interval: `product` counts rows already, narrowed by the points before it.
@@ -166,7 +223,8 @@ fn of_index(
         Access::Range { index: number, parts, descending: false, constant }
     };
     let cost = rows * lookup + if number == 0 { 1.0 } else { 1.5 };
-    Some(Candidate { access, rows, cost, consumed, possible_keys: Vec::new(), key_parts })
+    let possible_keys = Vec::new();
+    Some(Candidate { access, rows, examined: rows, cost, consumed, possible_keys, key_parts })
 }
 
 fn single_point(part: PartRange) -> Option<Expr> {

@@ -43,7 +43,7 @@ impl<'a> CommonTable<'a> {
 }
 
 /// What was allotted before a term was tried.
-struct Mark {
+pub(crate) struct Mark {
     scopes: usize,
     windows: usize,
     common: usize,
@@ -65,11 +65,22 @@ impl<'a> Planner<'a> {
         let (table, recursive) = (common.table, common.recursive);
         // A common table sees those before it; of a recursive list also itself.
         let later = self.common.split_off(at + usize::from(recursive));
-        let plan = if recursive { self.recursive_table(at, table) } else { self.detached_query(table.query) };
+        let merged = !recursive && table.cycle.is_empty();
+        let merged =
+            if merged { self.merge_derived(table.query, &alias, table.columns, join) } else { Ok(false) };
+        let plan = match merged {
+            Ok(false) if recursive => self.recursive_table(at, table).map(Some),
+            Ok(false) => self.detached_query(table.query).map(Some),
+            Ok(true) => Ok(None),
+            Err(e) => Err(e),
+        };
         self.common.truncate(at + usize::from(recursive));
         self.common.extend(later);
         self.common[at].working = None;
-        self.add_derived(plan?, alias, table.columns, join)
+        match plan? {
+            Some(plan) => self.add_derived(plan, alias, table.columns, join),
+            None => Ok(()),
+        }
     }
 
     fn add_working(
@@ -212,7 +223,7 @@ impl<'a> Planner<'a> {
         Ok(names.zip(&types).map(|(name, ty)| ColumnMeta::plain(name, ty.nullable(true))).collect())
     }
 
-    fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark {
             scopes: self.scopes.len(),
             windows: self.windows.len(),
@@ -223,7 +234,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Gives back what a term took that has to be planned again.
-    fn back_to(&mut self, mark: &Mark) {
+    pub(crate) fn back_to(&mut self, mark: &Mark) {
         self.scopes.truncate(mark.scopes);
         self.windows.truncate(mark.windows);
         self.common.truncate(mark.common);

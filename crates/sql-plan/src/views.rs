@@ -23,7 +23,7 @@ use crate::guard::Guarded;
 use crate::plan::{Source, ViewRule};
 use crate::planner::{PlanContext, Planner};
 use crate::query::scope_column;
-use crate::scope::{MergedView, Scope, ScopeTable, ViewBase};
+use crate::scope::{MergedView, Scope, ScopeColumn, ScopeTable, ViewBase};
 use crate::view_text::parse_body;
 
 /// Views inside views.
@@ -109,6 +109,9 @@ impl<'a> Planner<'a> {
             inner.scopes.push(Scope::default());
             let made = inner.merge_select(select);
             let scope = inner.scopes.pop();
+            if matches!(made, Err(SqlError::InvalidGroupFunction)) {
+                return Ok(None);
+            }
             let (input, mut merged) = made?;
             if plain_only
                 && !merged.columns.iter().all(|c| matches!(c.expr.as_deref(), Some(Expr::Column(_))))
@@ -122,13 +125,75 @@ impl<'a> Planner<'a> {
             Ok(Some((input, merged)))
         })?;
         let Some((mut input, merged)) = merged else { return Ok(None) };
-        let offset = join.tables.len();
-        join.straight |= input.straight;
-        join.tables.append(&mut input.tables);
-        join.conditions.append(&mut input.conditions);
-        let shift = |g: OuterGroup| OuterGroup { start: g.start + offset, end: g.end + offset, on: g.on };
-        join.groups.extend(input.groups.into_iter().map(shift));
+        join.take_in(&mut input);
         Ok(Some(merged))
+    }
+
+    /// Makes a derived table's tables and conditions those of the block; `false` when its query is no plain join, or when
+    /// running it once is not the same as computing its columns where they are used.
+    pub(crate) fn merge_derived(
+        &mut self,
+        query: &ast::Query<'a>,
+        alias: &str,
+        names: &[ast::Ident<'a>],
+        join: &mut JoinInput,
+    ) -> SqlResult<bool> {
+        let ast::QueryBody::Select(select) = query.body else { return Ok(false) };
+        let plain = query.into.is_none() && query.procedure.is_none() && is_plain(query, select, true);
+        if self.changing || !plain {
+            return Ok(false);
+        }
+        let mark = self.mark();
+        let around = std::mem::take(&mut self.scopes);
+        let outer_sides = std::mem::take(&mut self.outer_sides);
+        self.scopes.push(Scope::default());
+        let made = self.merge_select(select);
+        let inner = self.scopes.pop().unwrap_or_default();
+        self.outer_sides = outer_sides;
+        self.scopes = around;
+        // An aggregate in a query of the select list groups this block: it is no plain join.
+        if matches!(made, Err(SqlError::InvalidGroupFunction)) {
+            self.back_to(&mark);
+            return Ok(false);
+        }
+        let (mut input, mut merged) = made?;
+        let fits = names.is_empty() || names.len() == merged.columns.len();
+        for (column, name) in merged.columns.iter_mut().zip(names) {
+            column.name = name.text().into_owned();
+        }
+        let unique = (0..merged.columns.len()).all(|i| {
+            let same = |c: &ScopeColumn| catalog::same_name(&c.name, &merged.columns[i].name);
+            !merged.columns[..i].iter().any(same)
+        });
+        let column = |e: &Option<Box<Expr>>| match e.as_deref() {
+            Some(Expr::Column(c)) => input.tables.iter().any(|t| t.slot == c.slot),
+            Some(e) => outer_sides == 0 && is_repeatable(e),
+            None => false,
+        };
+        if !unique || !fits || !merged.columns.iter().all(|c| column(&c.expr)) {
+            self.back_to(&mark);
+            return Ok(false);
+        }
+        merged.slots.extend(input.tables.iter().map(|t| t.slot));
+        for table in &inner.tables {
+            merged.slots.extend(table.view.iter().flat_map(|v| &v.slots));
+        }
+        let slot = self.new_slot()?;
+        let scope = self.scope_mut();
+        for base in &merged.slots {
+            scope.slots.insert(*base);
+        }
+        scope.add(ScopeTable {
+            slot,
+            schema: String::new(),
+            alias: alias.to_owned(),
+            org_table: alias.to_owned(),
+            columns: merged.columns.clone(),
+            handle: None,
+            view: Some(merged),
+        })?;
+        join.take_in(&mut input);
+        Ok(true)
     }
 
     /// The tables, conditions and columns of a view's select, in a scope of its own.
@@ -205,6 +270,30 @@ impl<'a> Planner<'a> {
     }
 }
 
+impl JoinInput {
+    /// The tables and conditions of a query that becomes part of this one.
+    fn take_in(&mut self, input: &mut Self) {
+        let offset = self.tables.len();
+        self.straight |= input.straight;
+        self.tables.append(&mut input.tables);
+        self.conditions.append(&mut input.conditions);
+        let shift = |g: OuterGroup| OuterGroup { start: g.start + offset, end: g.end + offset, on: g.on };
+        self.groups.extend(input.groups.drain(..).map(shift));
+    }
+}
+
+/// Whether computing the expression again gives the same value and costs little: no query, no function with effects.
+fn is_repeatable(e: &Expr) -> bool {
+    let mut good = match e {
+        Expr::Subquery(_) | Expr::Routine(_) | Expr::AssignVariable(..) | Expr::UserVariable(_) => false,
+        Expr::Call { function, .. } => function.is_deterministic(),
+        Expr::Session(which, _) => !which.acts(),
+        _ => true,
+    };
+    e.children(&mut |c| good &= is_repeatable(c));
+    good
+}
+
 /// The view's query names what is not there any more.
 fn invalid(view: &ViewDef) -> SqlError {
     SqlError::Other {
@@ -226,7 +315,10 @@ fn bases(view: &ViewDef, scope: &Scope, input: &JoinInput, own_from: usize) -> V
             (Some(handle), _) => {
                 out.push(ViewBase { slot: table.slot, handle: handle.clone(), rules: Vec::new() });
             }
-            (None, Some(inner)) => out.extend(inner.bases.iter().cloned()),
+            // As MariaDB has it: only the option of the view that is written to counts, not those of views inside it.
+            (None, Some(inner)) => {
+                out.extend(inner.bases.iter().map(|b| ViewBase { rules: Vec::new(), ..b.clone() }));
+            }
             (None, None) => {}
         }
     }

@@ -166,7 +166,7 @@ impl<'a> Planner<'a> {
             F::GroupConcat => Err(SqlError::not_supported("GROUP_CONCAT() aggregate as window function")),
             F::JsonArrayAgg => Err(SqlError::not_supported("JSON_ARRAYAGG() aggregate as window function")),
             F::JsonObjectAgg => Err(SqlError::not_supported("JSON_OBJECTAGG() aggregate as window function")),
-            _ if a.distinct => {
+            _ if a.distinct && !matches!(a.function, F::Min | F::Max) => {
                 let name = match a.function {
                     F::Count => "COUNT(DISTINCT)",
                     F::Sum => "SUM(DISTINCT)",

@@ -293,10 +293,14 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
         !super::column_privileges(&session.rights, &def.schema, &def.name, column).is_empty()
     };
     // An index is shown if all its columns may be seen.
-    for index in def.indexes.iter().filter(|i| i.parts.iter().all(|part| seen(part.column))) {
+    for (number, index) in def.indexes.iter().enumerate() {
+        if !index.parts.iter().all(|part| seen(part.column)) {
+            continue;
+        }
         for (i, part) in index.parts.iter().enumerate() {
             let column = &def.columns[part.column];
-            let cardinality = handle.row_estimate().map_or(Value::Null, |rows| Value::Int(rows as i64));
+            let cardinality =
+                handle.cardinality(number, i + 1).map_or(Value::Null, |rows| Value::Int(rows as i64));
             list.row([
                 s(&def.name),
                 Value::Int(i64::from(!index.unique)),

@@ -86,6 +86,8 @@ pub(crate) fn engines() -> Listing {
     ]);
     let comment = "Row locks, versions and undo in the one log";
     list.row([s("InnoDB"), s("DEFAULT"), s(comment), s("YES"), s("NO"), s("YES")]);
+    let comment = "Generated tables filled with sequential values";
+    list.row([s("SEQUENCE"), s("YES"), s(comment), s("YES"), s("NO"), s("YES")]);
     list
 }
 

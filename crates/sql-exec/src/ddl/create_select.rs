@@ -179,7 +179,7 @@ fn type_of(meta: &ColumnMeta) -> ColumnType {
         },
         FieldType::String | FieldType::VarString | FieldType::Enum | FieldType::Set => {
             let widest = t.collation.charset().max_len() as u32;
-            if t.length * widest <= 65_532 {
+            if t.length.saturating_mul(widest) <= 65_532 {
                 ColumnType::varchar(t.length as u16, t.collation)
             } else {
                 ColumnType::Blob { length_bytes: 4, collation: t.collation }

@@ -322,7 +322,7 @@ impl Server {
             }
             S::Explain(ast::Explain { target: ast::ExplainTarget::Statement(inner), .. }) => {
                 let plan = self.plan(inner)?;
-                explain(&plan, sink).map_err(|_| SqlError::Interrupted)?;
+                explain(&plan, false, sink).map_err(|_| SqlError::Interrupted)?;
                 Ok(Outcome { has_rows: true, ..Outcome::default() })
             }
             S::TableAdmin(admin) => self.with_ddl(|cx| table_admin(admin, cx, sink)),

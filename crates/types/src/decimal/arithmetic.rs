@@ -12,6 +12,27 @@ const WIDE: usize = 32;
 pub struct Overflow;
 
 impl Decimal {
+    /// Adds in place where that is only a matter of words: the same sign, the same words of fraction, room for a carry. `false`:
+    /// nothing was done.
+    pub fn accumulate(&mut self, other: &Self) -> bool {
+        let top = self.len().max(other.len());
+        let same = self.frac_words() == other.frac_words();
+        if !same || top >= WORDS || self.is_zero() || self.negative != other.negative {
+            return false;
+        }
+        let mut carry = 0;
+        for (word, more) in self.words[..top].iter_mut().zip(&other.words[..top]) {
+            let v = *word + more + carry;
+            carry = u32::from(v >= BASE);
+            *word = if carry == 1 { v - BASE } else { v };
+        }
+        self.words[top] = carry;
+        self.len = (top + carry as usize) as u8;
+        self.frac = self.frac.max(other.frac);
+        self.scale = self.scale.max(other.scale);
+        true
+    }
+
     /// Sum; `None` when it has more than 81 digits.
     pub fn add(&self, other: &Self) -> Option<Self> {
         if self.len <= 2 && other.len <= 2 && self.frac_words() == other.frac_words() {
