@@ -99,11 +99,19 @@ pub(crate) fn body_of_entry(
     found.dedup_by_key(|(column, ..)| *column);
     let start = out.len();
     out.resize(start + layout.bitmap_len(), 0xff);
-    for (column, from, to) in found {
-        out[start + column / 8] &= !(1 << (column % 8));
-        let prefix = layout.column(column).ty.length_bytes();
-        out.extend_from_slice(&(to - from).to_le_bytes()[..prefix]);
-        out.extend_from_slice(&payload[from..to]);
+    let last = found.last().map_or(0, |f| f.0 + 1);
+    let mut found = found.into_iter().peekable();
+    for column in 0..last {
+        let description = layout.column(column);
+        if let Some((_, from, to)) = found.next_if(|f| f.0 == column) {
+            out[start + column / 8] &= !(1 << (column % 8));
+            out.extend_from_slice(&(to - from).to_le_bytes()[..description.ty.length_bytes()]);
+            out.extend_from_slice(&payload[from..to]);
+        } else if let (false, Some(len)) = (description.nullable, description.ty.fixed_len()) {
+            // A reader knows where columns stand behind those that are never NULL: they take their room, unread.
+            out[start + column / 8] &= !(1 << (column % 8));
+            out.resize(out.len() + len, 0);
+        }
     }
     Ok(())
 }
