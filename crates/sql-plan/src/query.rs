@@ -543,7 +543,7 @@ impl<'a> Planner<'a> {
         if self.cx.catalog.table(&schema, &name).is_none()
             && let Some(series) = Series::of_name(&name)
         {
-            let ty = crate::meta::ExprType { length: 20, ..crate::meta::ExprType::bigint() };
+            let ty = ExprType { length: 20, ..ExprType::bigint() };
             let columns = vec![ColumnMeta { flags: 1, ..ColumnMeta::plain("seq", ty.unsigned().not_null()) }];
             let plan = QueryPlan { body: QueryBody::Series(series), columns, into: Into::Client };
             return self.add_derived(plan, alias, &[], join);
