@@ -192,3 +192,30 @@ fn tools_find_the_tables_that_they_read() {
     client.run("ROLLBACK");
     waiter.reply(false).unwrap();
 }
+
+#[test]
+fn a_server_stops_while_clients_go_on_connecting() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let mut server = Server::start(&[]);
+    for _ in 0..10 {
+        let stop = AtomicBool::new(false);
+        let port = server.port;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                // A connection that is accepted in the last moment ends with the others.
+                scope.spawn(|| {
+                    let mut open = Vec::new();
+                    while !stop.load(Ordering::Relaxed) {
+                        open.extend(TcpStream::connect(("127.0.0.1", port)));
+                        std::thread::sleep(std::time::Duration::from_micros(300));
+                    }
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let stopped = server.stop();
+            stop.store(true, Ordering::Relaxed);
+            assert!(stopped);
+        });
+        server.restart();
+    }
+}

@@ -1,6 +1,6 @@
 //! The only place that orders commit, GTID and visibility.
 //!
-//! With the binary log in files of its own a commit with events takes another way: [`file`].
+//! With the binary log in files of its own a commit with events takes another way: [`mod@file`].
 //!
 //! # Steps of a commit
 //! 1. Enter the order (only a commit that gets a GTID): take the next sequence number of its domain.

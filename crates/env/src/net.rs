@@ -29,6 +29,10 @@ pub enum Stream {
 }
 
 impl Listener {
+    /// On 127.0.0.1 alone.
+    pub fn loopback(port: u16) -> io::Result<Self> {
+        Self::tcp(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port)
+    }
     /// Port 0 lets the system choose; see [`Listener::port`].
     pub fn tcp(address: IpAddr, port: u16) -> io::Result<Self> {
         TcpListener::bind(SocketAddr::new(address, port)).map(Self::Tcp)

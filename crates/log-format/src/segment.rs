@@ -120,7 +120,7 @@ mod tests {
         let bytes = header().encode();
         let mut golden = Vec::new();
         golden.extend_from_slice(b"MRSLOG1\0");
-        golden.extend_from_slice(&[2, 0, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        golden.extend_from_slice(&[3, 0, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
         golden.extend_from_slice(&[0x00, 0x10, 0x00, 0x00, 0x01, 0, 0, 0]);
         golden.extend_from_slice(b"0123456789abcdef");
         golden.extend_from_slice(&[0xef, 0xbe, 0xad, 0xde]);

@@ -196,7 +196,7 @@ fn a_newer_format_is_named() {
     header[60..].copy_from_slice(&crc.to_le_bytes());
     disk.patch("log/000001.seg", 0, &header);
     let found = refusal(open(&disk, Lsn(0), config()));
-    assert_eq!((found.field, found.expected.as_str(), found.found.as_str()), ("format version", "2", "9"));
+    assert_eq!((found.field, found.expected.as_str(), found.found.as_str()), ("format version", "3", "9"));
 }
 
 #[test]

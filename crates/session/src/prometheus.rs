@@ -6,7 +6,6 @@
 //! One thread answers one request after the other; a client has two seconds to ask and as long to listen.
 
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub(crate) fn start(server: &Arc<Server>) -> std::io::Result<Option<JoinHandle<(
     if port == 0 {
         return Ok(None);
     }
-    let listener = Listener::tcp(IpAddr::V4(Ipv4Addr::LOCALHOST), port)?;
+    let listener = Listener::loopback(port)?;
     let server = Arc::clone(server);
     let thread = env::thread::spawn("prometheus", env::thread::SMALL_STACK, move || {
         while !server.is_stopping() {

@@ -306,9 +306,8 @@ impl Running {
     /// Ends all connections and waits for them.
     pub fn stop(self) {
         self.server.stopping.store(true, Ordering::SeqCst);
-        let mut waited = 0;
         loop {
-            // Again and again: a connection may have been accepted just before. Dumps end last: a commit may still wait for the
+            // Again and again, until nobody accepts any more: a connection may have been accepted just before. Dumps end last: a commit may still wait for the
             // acknowledgement of a replica.
             let all = self.server.connections.all();
             let is_dump = |id| self.server.replicas.is_dump(id);
@@ -316,11 +315,10 @@ impl Running {
             for entry in all.iter().filter(|entry| !others || !is_dump(entry.id)) {
                 entry.kill(Kill::Connection);
             }
-            if self.server.threads.load(Ordering::SeqCst) == 0 && waited > 0 {
+            if self.threads.iter().all(JoinHandle::is_finished) && !self.server.has_connections() {
                 break;
             }
             self.server.clock.sleep(Duration::from_millis(10));
-            waited += 1;
         }
         for thread in self.threads {
             // A thread that panicked has said so on standard error.

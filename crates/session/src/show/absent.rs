@@ -52,7 +52,7 @@ pub(super) fn code() -> ClientError {
     ClientError::new(1289, b"HY000", text)
 }
 
-/// SHOW CREATE PACKAGE [BODY]: there are none yet.
+/// SHOW CREATE PACKAGE and PACKAGE BODY: there are none yet.
 pub(super) fn package(kind: &str, name: &ObjectName<'_>) -> ClientError {
     ClientError::new(1305, b"42000", format!("{kind} {} does not exist", name.name.text()))
 }

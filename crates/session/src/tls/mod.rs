@@ -5,7 +5,7 @@
 //!
 //! # A certificate that nobody has vouched for
 //! Clients of MariaDB 11.4 and later check a server that they know nothing of by the password: the OK packet of the log-in carries
-//! [`proof`], which only somebody who knows the hash of the password can make, and who has this certificate's private key.
+//! a proof, which only somebody who knows the hash of the password can make, and who has this certificate's private key.
 //!
 //! # Crash
 //! The key is written before the certificate; a start that finds only one of the two makes both again.
