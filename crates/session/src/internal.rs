@@ -1,8 +1,6 @@
 //! Statements that the server runs for itself: `init_file` at the start, `init_connect` when a client has logged in.
 
-use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use wire::Capabilities;
 
@@ -12,27 +10,8 @@ use crate::registry::Entry;
 use crate::server::Server;
 use crate::session::Session;
 use crate::statement;
-use crate::transport::Transport;
+use crate::transport::Nowhere;
 use crate::variables::Var;
-
-/// Where answers go that nobody reads.
-struct Nowhere;
-
-impl Transport for Nowhere {
-    fn read(&self, _: &mut [u8]) -> io::Result<usize> {
-        Ok(0)
-    }
-    fn write_all(&self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-    fn set_read_timeout(&self, _: Duration) -> io::Result<()> {
-        Ok(())
-    }
-    fn set_write_timeout(&self, _: Duration) -> io::Result<()> {
-        Ok(())
-    }
-    fn stop_reading(&self) {}
-}
 
 /// Runs statements; the first error ends them and is told.
 fn run(session: &mut Session, text: &[u8]) -> Result<(), String> {

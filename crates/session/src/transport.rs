@@ -51,6 +51,25 @@ impl Transport for Stream {
     }
 }
 
+/// Where answers go that nobody reads.
+pub(crate) struct Nowhere;
+
+impl Transport for Nowhere {
+    fn read(&self, _: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+    fn write_all(&self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+    fn set_read_timeout(&self, _: Duration) -> io::Result<()> {
+        Ok(())
+    }
+    fn set_write_timeout(&self, _: Duration) -> io::Result<()> {
+        Ok(())
+    }
+    fn stop_reading(&self) {}
+}
+
 #[cfg(test)]
 pub(crate) mod memory {
     //! A connection without sockets.

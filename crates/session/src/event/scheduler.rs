@@ -7,7 +7,6 @@
 //! `Scheduler::state` is held for moments; SET GLOBAL event_scheduler waits on it until the thread has followed.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use super::{schedule, worker};
 use crate::error_log::Severity;
 use crate::registry::{Doing, Entry, Kill};
 use crate::server::Server;
-use crate::transport::Transport;
+use crate::transport::Nowhere;
 
 /// How often it looks whether something is due.
 const TICK: Duration = Duration::from_millis(100);
@@ -72,25 +71,6 @@ impl Scheduler {
             drop(self.changed.wait_timeout(state, TICK));
         }
     }
-}
-
-/// A client that is not there.
-pub(super) struct Nowhere;
-
-impl Transport for Nowhere {
-    fn read(&self, _: &mut [u8]) -> io::Result<usize> {
-        Ok(0)
-    }
-    fn write_all(&self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-    fn set_read_timeout(&self, _: Duration) -> io::Result<()> {
-        Ok(())
-    }
-    fn set_write_timeout(&self, _: Duration) -> io::Result<()> {
-        Ok(())
-    }
-    fn stop_reading(&self) {}
 }
 
 /// An event that waits.

@@ -9,7 +9,6 @@ use charset::Collation;
 use client_error::ClientError;
 use wire::Capabilities;
 
-use super::scheduler::Nowhere;
 use crate::diagnostics::Level;
 use crate::error_log::Severity;
 use crate::handshake::{Identity, Origin};
@@ -17,6 +16,7 @@ use crate::output::Output;
 use crate::registry::{Doing, Entry};
 use crate::server::{Leaving, Server, spawn_session};
 use crate::session::Session;
+use crate::transport::Nowhere;
 use crate::variables::{Setting, Var};
 
 /// Starts an execution in a thread of its own. `last`: the event is over with it.

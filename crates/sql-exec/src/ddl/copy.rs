@@ -179,14 +179,7 @@ fn check_parents(
     parents: &[ParentKey],
     body: &[u8],
 ) -> SqlResult<()> {
-    let mut exec_cx = ExecContext {
-        trx: change.trx(),
-        values: cx.values,
-        warnings: cx.warnings,
-        session: cx.session,
-        settings: cx.settings,
-        workspace: cx.workspace,
-    };
+    let mut exec_cx = in_change(cx, change);
     let mut exec = Exec::of_definitions(&mut exec_cx);
     parents.iter().try_for_each(|parent| exec.check_parent(table, parent, None, body))
 }
@@ -201,14 +194,7 @@ fn complete_row(
     is_default: &dyn Fn(usize) -> bool,
 ) -> SqlResult<()> {
     let Some(program) = computed::program_of(table)? else { return Ok(()) };
-    let mut exec_cx = ExecContext {
-        trx: change.trx(),
-        values: cx.values,
-        warnings: cx.warnings,
-        session: cx.session,
-        settings: cx.settings,
-        workspace: cx.workspace,
-    };
+    let mut exec_cx = in_change(cx, change);
     let mut exec = Exec::of_definitions(&mut exec_cx);
     for (column, _) in &program.defaults {
         if is_default(*column) {
@@ -246,14 +232,7 @@ pub(super) fn fill_from_query(
         };
         Exec::new(plan, &[], &mut exec_cx).lock_what_is_read().collect(query)?
     };
-    let mut exec_cx = ExecContext {
-        trx: change.trx(),
-        values: cx.values,
-        warnings: cx.warnings,
-        session: cx.session,
-        settings: cx.settings,
-        workspace: cx.workspace,
-    };
+    let mut exec_cx = in_change(cx, change);
     let insert = InsertPlan {
         table,
         slot: 0,
@@ -270,4 +249,16 @@ pub(super) fn fill_from_query(
         rules: Vec::new(),
     };
     Exec::of_definitions(&mut exec_cx).insert_all(&insert, rows)
+}
+
+/// What the executor needs to write rows in the change's transaction.
+fn in_change<'a>(cx: &'a mut DdlContext<'_>, change: &'a mut CatalogChange) -> ExecContext<'a> {
+    ExecContext {
+        trx: change.trx(),
+        values: cx.values,
+        warnings: cx.warnings,
+        session: cx.session,
+        settings: cx.settings,
+        workspace: cx.workspace,
+    }
 }
