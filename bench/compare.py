@@ -5,7 +5,7 @@
              [--repeat 3] [--disk plain|SYNC_MS,MBPS,IOPS] [--binlog both|off-peer|off] [--flush 1] [--extra=...]
              [--json FILE]
 
-Servers run one at a time on the same machine, alternating, each point is the median of --repeat runs. Prints one
+Servers run one at a time on the same machine (the other is stopped meanwhile), alternating; each point is the median of --repeat runs. Prints one
 Markdown table: rate, p99, syncs and device bytes per transaction of both, and morsed/MariaDB. Environment: see servers.py.
 """
 import argparse, json, re, statistics, subprocess, sys, threading, time
@@ -98,9 +98,10 @@ def main():
         runs = {k: [] for k in kinds}
         for _ in range(args.repeat):
             for kind in kinds:
-                if args.warmup:
-                    sysbench(servers[kind], args.first or args.test, threads, args, args.warmup)
-                runs[kind].append(sysbench(servers[kind], args.test, threads, args, args.seconds))
+                with servers[kind].alone():
+                    if args.warmup:
+                        sysbench(servers[kind], args.first or args.test, threads, args, args.warmup)
+                    runs[kind].append(sysbench(servers[kind], args.test, threads, args, args.seconds))
         for kind in kinds:
             bad = [r for r in runs[kind] if 'error' in r]
             results[threads, kind] = bad[0] if bad else {k: statistics.median(r[k] for r in runs[kind]) for k in runs[kind][0]}

@@ -5,7 +5,7 @@ PEER names (`PEER start mariadb-11.8 PORT DIR OPTIONS...`, `PEER stop DIR`). DIS
 into both and models a network disk: its settings are CLOUDDISK_SYNC_MS, CLOUDDISK_MBPS, CLOUDDISK_IOPS, and it counts syncs
 and bytes into CLOUDDISK_STATS (eight little-endian u64).
 """
-import atexit, os, shutil, signal, socket, struct, subprocess, tempfile, time
+import atexit, contextlib, os, shutil, signal, socket, struct, subprocess, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MORSED = os.environ.get('MORSED', os.path.join(HERE, '..', 'target', 'release', 'morsed'))
@@ -119,6 +119,18 @@ class Server:
                 continue  # the thread has ended
             total += sum(int(line.split()[1]) for line in lines if 'ctxt_switches' in line)
         return total
+
+    @contextlib.contextmanager
+    def alone(self):
+        """While this holds, no other server started here gets the processor or the disk: not even to clean its pages."""
+        others = [server for server in RUNNING if server is not self]
+        for server in others:
+            os.kill(server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for server in others:
+                os.kill(server.pid, signal.SIGCONT)
 
     def kill(self):
         RUNNING.remove(self)
