@@ -236,8 +236,12 @@ impl Charset {
 
     /// Byte offset of the character number `chars` (from 0); the length when there are fewer.
     pub fn char_offset(self, bytes: &[u8], chars: usize) -> usize {
-        if self.max_len() == 1 {
+        if self.max_len() == 1 || self.has_ascii() && bytes.is_ascii() {
             return chars.min(bytes.len());
+        }
+        // A character is at least one byte, and so is what is none.
+        if bytes.len() <= chars {
+            return bytes.len();
         }
         let mut at = 0;
         for _ in 0..chars {

@@ -30,5 +30,5 @@ pub use key::KeyPart;
 pub use layout::RowLayout;
 pub use packed::{decode, set_value};
 pub use splice::{Splice, apply_backward, apply_forward, diff};
-pub use store::{Severity, StoreProblem, Stored, store};
+pub use store::{Severity, StoreProblem, Stored, keeps, store};
 pub use view::RowView;

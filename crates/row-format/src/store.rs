@@ -94,6 +94,29 @@ pub fn store(ty: &ColumnType, value: &Value, ctx: &mut Context) -> Stored {
     }
 }
 
+/// Whether a column of this type keeps the value as it is. False says nothing: ask [`store`].
+pub fn keeps(ty: &ColumnType, value: &Value) -> bool {
+    match (ty, value) {
+        (ColumnType::Int { size, unsigned: false }, Value::Int(v)) => {
+            (size.min_signed()..=size.max_signed()).contains(v)
+        }
+        (ColumnType::Int { size, unsigned: true }, Value::UInt(v)) => *v <= size.max_unsigned(),
+        (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, Value::Str(s))
+            if s.collation() == *collation =>
+        {
+            let (charset, max) = (collation.charset(), ty.max_bytes() as usize);
+            s.len() <= max / charset.max_len()
+                && (s.bytes().is_ascii() && charset.has_ascii() || charset == Charset::Binary)
+        }
+        (ColumnType::Blob { collation, .. }, Value::Str(s)) if s.collation() == *collation => {
+            let charset = collation.charset();
+            s.len() as u64 <= ty.max_bytes() && (charset == Charset::Binary || charset.is_valid(s.bytes()))
+        }
+        (ColumnType::Fixed(kind), Value::Fixed(v)) => v.kind() == *kind,
+        _ => false,
+    }
+}
+
 /// UUID, INET4, INET6: from their text, or from as many bytes as they have.
 fn store_fixed(kind: FixedKind, value: &Value, ctx: &Context) -> Stored {
     if let Value::Fixed(v) = value

@@ -9,13 +9,13 @@ use catalog::program::TriggerEvent;
 use catalog::{DefaultValue, TableHandle};
 use row_format::key;
 use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::plan::{AssignValue, Assignment, InsertPlan, InsertSource, OnDuplicate};
+use sql_plan::plan::{AssignValue, Assignment, InsertPlan, InsertSource, OnDuplicate, QueryPlan};
 use storage::row::{ReadMode, RowBuf, RowError, Strength, WaitMode};
 use types::Value;
 
 use crate::computed;
 use crate::context::SlotState;
-use crate::exec::Exec;
+use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
 use crate::row;
 use crate::store::{self, Nulls, StoreMode};
@@ -50,13 +50,7 @@ impl Exec<'_, '_> {
                 rows.len() > 1
             }
             InsertSource::Query(query) => {
-                // Rows of the target must not be read while it grows.
-                let rows = self.collect(query)?;
-                for row in rows {
-                    self.count_row()?;
-                    progress.records += 1;
-                    self.insert_selected(plan, row, &mut progress)?;
-                }
+                self.insert_query(plan, query, &mut progress)?;
                 true
             }
             InsertSource::Load(load) => {
@@ -65,6 +59,31 @@ impl Exec<'_, '_> {
             }
         };
         Ok(self.insert_outcome(plan, progress, multi, warnings))
+    }
+
+    /// The rows of a query: as they come, unless what the query reads may change while the table grows.
+    fn insert_query(
+        &mut self,
+        plan: &InsertPlan,
+        query: &QueryPlan,
+        progress: &mut Progress,
+    ) -> SqlResult<()> {
+        if plan.reads_target || !plan.table.triggers.is_empty() || self.has_relations(&plan.table) {
+            for row in self.collect(query)? {
+                self.count_row()?;
+                progress.records += 1;
+                self.insert_selected(plan, row, progress)?;
+            }
+            return Ok(());
+        }
+        self.query(query, &mut |exec, out| {
+            let row = out.values(exec)?;
+            exec.count_row()?;
+            progress.records += 1;
+            exec.insert_selected(plan, row, progress)?;
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
     }
 
     /// Rows of a query into a table that nobody else sees yet; answers how many are new.

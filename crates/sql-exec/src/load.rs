@@ -51,6 +51,15 @@ impl Window<'_> {
         self.at += usize::from(byte.is_some());
         Ok(byte)
     }
+    /// Takes the bytes that stand here up to the first one that is in `special`, as far as they have been read.
+    fn run(&mut self, special: &[bool; 256], out: &mut Vec<u8>) -> SqlResult<()> {
+        self.want(1)?;
+        let rest = &self.bytes[self.at..];
+        let plain = rest.iter().position(|b| special[usize::from(*b)]).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..plain]);
+        self.at += plain;
+        Ok(())
+    }
     /// Takes the bytes if they stand here.
     fn take(&mut self, word: &[u8]) -> SqlResult<bool> {
         if word.is_empty() {
@@ -81,6 +90,19 @@ enum End {
 struct Reader<'r> {
     window: Window<'r>,
     format: &'r FileFormat,
+    /// First bytes of what ends a field, and those with a meaning inside one.
+    special: [bool; 256],
+}
+
+impl<'r> Reader<'r> {
+    fn new(source: &'r mut dyn Read, format: &'r FileFormat) -> Self {
+        let mut special = [false; 256];
+        let ends = format.separator.first().into_iter().chain(format.line_end.first());
+        for byte in ends.copied().chain(format.enclosure).chain(format.escape) {
+            special[usize::from(byte)] = true;
+        }
+        Self { window: Window { source, bytes: Vec::new(), at: 0, ended: false }, format, special }
+    }
 }
 
 impl Reader<'_> {
@@ -127,6 +149,7 @@ impl Reader<'_> {
         // Backslash N alone is NULL, and so is the bare word where fields may be enclosed.
         let (mut null, mut escaped) = (false, false);
         loop {
+            self.window.run(&self.special, &mut out)?;
             if let Some(quote) = quote {
                 if self.window.take(&[quote, quote])? {
                     out.push(quote);
@@ -179,8 +202,7 @@ impl Exec<'_, '_> {
         progress: &mut Progress,
     ) -> SqlResult<()> {
         let mut source = self.cx.session.read_file(&load.path, load.local)?;
-        let window = Window { source: &mut *source, bytes: Vec::new(), at: 0, ended: false };
-        let mut reader = Reader { window, format: &load.format };
+        let mut reader = Reader::new(&mut *source, &load.format);
         for _ in 0..load.skip_lines {
             reader.skip_line()?;
         }

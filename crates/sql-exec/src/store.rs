@@ -1,7 +1,7 @@
 //! Values into columns: conversion, NOT NULL, and what strict mode makes of losses.
 
 use catalog::{ColumnDef, DefaultValue, TableHandle};
-use row_format::{Severity, store};
+use row_format::{Severity, keeps, store};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use types::{
     Context, Date, DateTime, Decimal, EnumValue, Fixed, Str, Time, Timestamp, TypeName, Value, Warning,
@@ -53,6 +53,9 @@ pub(crate) fn convert(
         }
         warnings.warn(error);
         return Ok(implicit_default(&def.ty));
+    }
+    if keeps(&def.ty, &value) {
+        return Ok(value);
     }
     let stored = store(&def.ty, &value, cx);
     if let Some(problem) = stored.problem {

@@ -12,7 +12,7 @@ use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot};
 use crate::plan::{
     Access, AssignValue, Assignment, DeletePlan, InsertPlan, InsertSource, LockMode, LockWaitPolicy,
-    OnDuplicate, Returning, SelectPlan, UpdatePlan, UpdateTarget, ViewRule,
+    OnDuplicate, QueryPlan, Returning, SelectPlan, UpdatePlan, UpdateTarget, ViewRule,
 };
 use crate::planner::Planner;
 use crate::query::base_scope_table;
@@ -26,9 +26,11 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
     let target = insert_target(planner, insert)?;
     let (table, slot, columns, rules) = (target.table, target.slot, target.columns, target.rules);
     planner.changes(&table)?;
+    let mut reads_target = false;
     let source = match insert.source {
         ast::InsertSource::Query(query) => {
-            let query = planner.query(query)?;
+            let (query, reads) = source_query(planner, query, &table)?;
+            reads_target = reads;
             if query.columns.len() != columns.len() {
                 return Err(SqlError::ColumnCountMismatch { row: 1 });
             }
@@ -63,12 +65,29 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         slot,
         columns,
         source,
+        reads_target,
         on_duplicate,
         ignore: insert.ignore,
         replace: insert.replace,
         returning,
         rules,
     })
+}
+
+/// The query whose rows are inserted, and whether it reads the target or runs programs that may.
+fn source_query<'a>(
+    planner: &mut Planner<'a>,
+    query: &'a ast::Query<'a>,
+    target: &Arc<TableHandle>,
+) -> SqlResult<(QueryPlan, bool)> {
+    // The target comes back into the list of tables if the query names it.
+    planner.tables.retain(|t| !Arc::ptr_eq(t, target));
+    let query = planner.query(query)?;
+    let named = planner.tables.iter().any(|t| Arc::ptr_eq(t, target));
+    if !named {
+        planner.tables.push(Arc::clone(target));
+    }
+    Ok((query, named || !planner.routines.is_empty()))
 }
 
 /// What an INSERT or REPLACE needs of its table.

@@ -124,6 +124,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
             _ if ignore => OnDuplicate::Ignore,
             _ => OnDuplicate::Error,
         },
+        reads_target: false,
         ignore,
         replace: replaces,
         returning: None,

@@ -573,6 +573,8 @@ pub struct InsertPlan {
     /// Columns that get values, in the order of the values.
     pub columns: Vec<usize>,
     pub source: InsertSource,
+    /// The source reads the table that it fills, or runs programs that may.
+    pub reads_target: bool,
     pub on_duplicate: OnDuplicate,
     pub ignore: bool,
     pub replace: bool,

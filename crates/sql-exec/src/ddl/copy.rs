@@ -243,6 +243,7 @@ pub(super) fn fill_from_query(
             ast::OnDuplicate::Ignore => OnDuplicate::Ignore,
             ast::OnDuplicate::Replace => OnDuplicate::Replace,
         },
+        reads_target: false,
         ignore: on_duplicate == ast::OnDuplicate::Ignore,
         replace: on_duplicate == ast::OnDuplicate::Replace,
         returning: None,
