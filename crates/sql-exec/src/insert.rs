@@ -274,6 +274,10 @@ impl Exec<'_, '_> {
     /// Every column's value before the statement's own: its default where the statement gives none.
     pub(crate) fn defaults(&mut self, plan: &InsertPlan, mode: StoreMode) -> SqlResult<Vec<Value>> {
         let def = &plan.table.def;
+        // No column is named twice.
+        if plan.columns.len() == def.columns.len() {
+            return Ok(vec![Value::Null; def.columns.len()]);
+        }
         let mut values = Vec::with_capacity(def.columns.len());
         for (i, column) in def.columns.iter().enumerate() {
             values.push(if plan.columns.contains(&i) {
