@@ -28,15 +28,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use base::{Gtid, Lsn};
 use binlog::{Binlog, EmitError, EmitOptions, ReadError, Stage, Undecided};
-use binlog_file::{Cache, CacheLimits, Files, HeadFacts, WriteError, Writer};
+use binlog_file::{Cache, CacheLimits, Files, HeadFacts, WriteError, Writer, virtual_lsn};
 use event_format::{Checksum, MetadataLevel};
-use log::FlushPolicy;
+use log::{Appended, FlushPolicy};
 use log_format::record::commit_flags;
 use storage::recovery::OwnedXid;
-use storage::trx::{CommitParts, Trx};
+use storage::trx::{CommitParts, Committed, Trx};
 
 use self::records::{append_prepare, encode_commit, prepare_record};
-use crate::{CommitError, Committer, Done, GtidPositions, Numbering, flags_of};
+use crate::{CommitError, Committer, Done, GtidPositions, Numbering, Written, flags_of};
 
 /// What variables say about the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -375,8 +375,8 @@ impl Committer {
         mut work: Vec<Work>,
     ) -> Vec<Outcome> {
         let before = (tail.writer.mark(), tail.positions.clone());
-        let gtids = match write_groups(tail, options, &mut work) {
-            Ok(gtids) => gtids,
+        let groups = match write_groups(tail, options, &mut work) {
+            Ok(groups) => groups,
             Err(e) if e.is_final => return undecided(&e, work),
             Err(e) => {
                 tail.positions = before.1;
@@ -389,7 +389,7 @@ impl Committer {
         let decided = work.iter().map(|w| w.decided).max().unwrap_or(Lsn::NONE);
         tail.writer.publish(decided, tail.unsynced == 0 && self.log.durable_lsn() >= decided);
         let outcomes =
-            work.into_iter().zip(gtids).map(|(w, gtid)| self.end_in_order(tail, w, gtid)).collect();
+            work.into_iter().zip(groups).map(|(w, group)| self.end_in_order(tail, w, group)).collect();
         if tail.writer.len() >= options.size_max {
             // A file that cannot be begun now leaves this one in use; the next commit tries again.
             let _ = self.rotate_file(file, tail, options);
@@ -397,19 +397,47 @@ impl Committer {
         outcomes
     }
 
-    /// F1: the engine's part, one by one.
-    fn end_in_order(&self, tail: &mut Tail, work: Work, gtid: Gtid) -> Outcome {
+    /// F1: the engine's part, one by one. Semi-synchronous replication hides the commit, when it does, before the record can be seen.
+    fn end_in_order(&self, tail: &mut Tail, work: Work, group: Group) -> Outcome {
+        let mut order = self.order();
+        let gate = self.closed_gate();
+        if let Some(gate) = gate {
+            gate.announce(self.log.reserved_lsn());
+        }
+        let (mut outcome, held) = self.append_end(work, group.gtid);
+        let end = outcome.done.as_ref().ok().and_then(|done| Some((done.record?, done.end?)));
+        if let Some(gate) = gate {
+            gate.written(
+                end.map(|(start, end)| Written { record: Appended { start, end }, place: group.end }),
+            );
+        }
+        if let (Ok(done), Some((_, end))) = (&mut outcome.done, end) {
+            done.place = Some(group.end);
+            order.positions.advance(group.gtid);
+            tail.committed = tail.committed.max(end);
+        }
+        drop(order);
+        if let Some(held) = held {
+            held.release();
+        }
+        outcome
+    }
+
+    /// Writes the record; a transaction that is committed still holds its locks.
+    fn append_end(&self, work: Work, gtid: Gtid) -> (Outcome, Option<Committed>) {
         let Work { numbering, parts, time, flags, ends, .. } = work;
         let flags = flags | commit_flags::IN_FILE;
         let numbered = Some((gtid, numbering));
-        let mut order = self.order();
         let outcome = match ends {
             Ends::Commit(trx) => {
                 let build = |lsn: Lsn, out: &mut Vec<u8>| {
                     encode_commit(&parts, parts.trx, time, flags, numbered, lsn, out)
                 };
                 match trx.commit_with(build) {
-                    Ok(done) => Outcome { done: Ok(Done::of(Some(gtid), done.release())), trx: None },
+                    Ok(committed) => {
+                        let done = Done::of(Some(gtid), committed.record());
+                        return (Outcome { done: Ok(done), trx: None }, Some(committed));
+                    }
                     // The group is in the file: the next start commits it.
                     Err((trx, e)) => {
                         trx.abandon();
@@ -435,11 +463,7 @@ impl Committer {
                 Outcome { done, trx: Some(trx) }
             }
         };
-        if let Ok(Done { end: Some(end), .. }) = outcome.done {
-            order.positions.advance(gtid);
-            tail.committed = tail.committed.max(end);
-        }
-        outcome
+        (outcome, None)
     }
 
     /// A large group: its cache file becomes the next file.
@@ -456,21 +480,23 @@ impl Committer {
         let gtid = tail.positions.next(work.numbering);
         let head = options.head(self.now(), false);
         match tail.writer.adopt(&mut work.cache, gtid.seq_no, &head, tail.positions.state()) {
-            Ok(Some(_)) => {}
+            Ok(Some(place)) => {
+                tail.positions.advance(gtid);
+                tail.unsynced = 0;
+                let group = Group { gtid, end: virtual_lsn(place.number, place.end) };
+                let outcome = self.end_in_order(tail, work, group);
+                if tail.writer.len() >= options.size_max {
+                    let _ = self.rotate_file(file, tail, options);
+                }
+                outcome
+            }
             Ok(None) => {
                 let mut outcomes = self.commit_run(file, tail, options, vec![work]);
-                return outcomes.pop().expect("one outcome for one transaction");
+                outcomes.pop().expect("one outcome for one transaction")
             }
-            Err(e) if e.is_final => return undecided(&e, vec![work]).pop().expect("one outcome"),
-            Err(e) => return not_written(&e, vec![work]).pop().expect("one outcome"),
+            Err(e) if e.is_final => undecided(&e, vec![work]).pop().expect("one outcome"),
+            Err(e) => not_written(&e, vec![work]).pop().expect("one outcome"),
         }
-        tail.positions.advance(gtid);
-        tail.unsynced = 0;
-        let outcome = self.end_in_order(tail, work, gtid);
-        if tail.writer.len() >= options.size_max {
-            let _ = self.rotate_file(file, tail, options);
-        }
-        outcome
     }
 
     /// F3.
@@ -491,14 +517,22 @@ impl Committer {
     }
 }
 
+/// A group that is in a file.
+#[derive(Clone, Copy)]
+struct Group {
+    gtid: Gtid,
+    /// As replicas acknowledge it.
+    end: Lsn,
+}
+
 /// Numbers the groups and writes them, synced when it is time.
-fn write_groups(tail: &mut Tail, options: &FileOptions, work: &mut [Work]) -> Result<Vec<Gtid>, WriteError> {
-    let mut gtids = Vec::with_capacity(work.len());
+fn write_groups(tail: &mut Tail, options: &FileOptions, work: &mut [Work]) -> Result<Vec<Group>, WriteError> {
+    let mut groups = Vec::with_capacity(work.len());
     for one in work.iter_mut() {
         let gtid = tail.positions.next(one.numbering);
-        tail.writer.append(&mut one.cache, gtid.seq_no)?;
+        let place = tail.writer.append(&mut one.cache, gtid.seq_no)?;
         tail.positions.advance(gtid);
-        gtids.push(gtid);
+        groups.push(Group { gtid, end: virtual_lsn(place.number, place.end) });
     }
     tail.writer.write_gathered()?;
     tail.unsynced += work.len() as u64;
@@ -506,7 +540,7 @@ fn write_groups(tail: &mut Tail, options: &FileOptions, work: &mut [Work]) -> Re
         tail.writer.sync()?;
         tail.unsynced = 0;
     }
-    Ok(gtids)
+    Ok(groups)
 }
 
 /// The groups are not in the file and never will be.

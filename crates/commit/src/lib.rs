@@ -67,6 +67,8 @@ pub struct Done {
     pub end: Option<Lsn>,
     /// The commit record itself; none when nothing had to be written.
     pub record: Option<Lsn>,
+    /// End of the group in the binary log's file (`binlog_file::virtual_lsn`), when it is in files of its own.
+    pub place: Option<Lsn>,
 }
 
 /// A commit that did not reach the log, or did and nobody knows whether it is on disk.
@@ -107,8 +109,18 @@ pub trait CommitGate: Send + Sync {
     fn is_open(&self) -> bool;
     /// A commit record of an event group comes at or above `next`. Called in the order of commits, [`Self::written`] follows.
     fn announce(&self, next: Lsn);
-    /// Where it ends; none when it was not written.
-    fn written(&self, end: Option<Lsn>);
+    /// What came of it; none when it was not written.
+    fn written(&self, written: Option<Written>);
+    /// The files of the binary log are gone, places in them begin anew.
+    fn begins_anew(&self);
+}
+
+/// A commit record of an event group, and the place that a replica acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    pub record: Appended,
+    /// The record's end, or the end of the group in the binary log's file (`binlog_file::virtual_lsn`).
+    pub place: Lsn,
 }
 
 /// Commits transactions of one server, in one order.
@@ -204,6 +216,10 @@ impl Committer {
     pub fn set_gate(&self, gate: Arc<dyn CommitGate>) {
         // A second one is a mistake that tests would see: commits keep to the first.
         let _ = self.gate.set(gate);
+    }
+
+    fn closed_gate(&self) -> Option<&Arc<dyn CommitGate>> {
+        self.gate.get().filter(|gate| !gate.is_open())
     }
 
     /// Where commits that are event groups are told, for readers of the log's end.
@@ -326,13 +342,14 @@ impl Committer {
         }
         let gtid = order.positions.next(numbering);
         let tell = |record: Appended| self.feed.push(record.start);
-        let gate = self.gate.get().filter(|gate| !gate.is_open());
+        let gate = self.closed_gate();
         if let Some(gate) = gate {
             gate.announce(self.log.reserved_lsn());
         }
         let outcome = append(Some((gtid, numbering)), &tell);
         if let Some(gate) = gate {
-            gate.written(outcome.as_ref().ok().and_then(|(record, _)| *record).map(|record| record.end));
+            let record = outcome.as_ref().ok().and_then(|(record, _)| *record);
+            gate.written(record.map(|record| Written { record, place: record.end }));
         }
         let (record, appended) = outcome.map_err(CommitError::NotWritten)?;
         self.note(&mut order, parts, gtid, record);
@@ -358,7 +375,7 @@ impl Committer {
 
 impl Done {
     fn of(gtid: Option<Gtid>, record: Option<Appended>) -> Self {
-        Self { gtid, end: record.map(|r| r.end), record: record.map(|r| r.start) }
+        Self { gtid, end: record.map(|r| r.end), record: record.map(|r| r.start), place: None }
     }
 }
 

@@ -8,18 +8,23 @@
 //! While it is off, commits do not wait; what they wrote is remembered, so that it comes back only when the replicas have caught up.
 //!
 //! # AFTER_SYNC
-//! A commit is in the log's order, and durable, before it may be seen: readers see up to the *ceiling*. It lies at the first commit that
-//! is not acknowledged, and nowhere when all are. The one place that orders commits announces each before it writes the record, so that
-//! there is no moment at which the record is durable and the ceiling above it.
+//! A commit is in the log's order, and durable, before it may be seen: readers see up to the *ceiling*. It lies at the record of the first
+//! commit that is not acknowledged, and nowhere when all are. The one place that orders commits announces each before it writes the
+//! record, so that there is no moment at which the record is durable and the ceiling above it.
+//!
+//! # Places
+//! What is acknowledged is a *place*: the end of the commit record, or, with the binary log in files of its own, the end of the group in
+//! its file. There a replica may have the group, and say so, before its commit record is written.
 //!
 //! # Invariants
-//! Y1. Everything is told in LSNs of the ends of commit records: they are durable before they are sent (L5), and sent before they are
-//!     acknowledged.
+//! Y1. Waits and acknowledgements are told in places, in the order of commits: what ends there is durable before it is sent (L5), and
+//!     sent before it is acknowledged. The ceiling is an LSN of a commit record; `hidden` knows both.
 //! Y2. `reached` only grows: what enough replicas had once they have, connected or not.
-//! Y3. A wait ends by acknowledgement, by time, by going off, or because its session is killed. The stop of the server is no reason:
+//! Y3. `hidden` is sorted, by record and by place, and is empty while nothing is hidden.
+//! Y4. A wait ends by acknowledgement, by time, by going off, or because its session is killed. The stop of the server is no reason:
 //!     a shutdown waits for acknowledgements as long as the timeout says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -95,6 +100,14 @@ impl Waiter {
     }
 }
 
+/// A commit that waits to be seen: its record, and what a replica says when it has it.
+#[derive(Debug, Clone, Copy)]
+struct Hidden {
+    start: Lsn,
+    end: Lsn,
+    place: Lsn,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     config: SemiSyncConfig,
@@ -102,8 +115,10 @@ struct Inner {
     /// By server id: up to where it acknowledged, and how many of its dumps are connected.
     replicas: BTreeMap<u32, (Lsn, usize)>,
     reached: Lsn,
-    /// The end of the newest commit that was waited for or would have been.
+    /// The place of the newest commit that was waited for or would have been.
     committed: Lsn,
+    /// Commits that are not seen yet.
+    hidden: VecDeque<Hidden>,
     waiters: BTreeMap<(Lsn, u64), Arc<Waiter>>,
     next_waiter: u64,
     status: SemiSyncStatus,
@@ -146,13 +161,28 @@ impl SemiSync {
         inner.move_ceiling();
     }
 
-    /// The announced record ends at `end`; none when it was not written after all.
-    pub fn written(&self, end: Option<Lsn>) {
+    /// The announced record lies from the first LSN to the second, and is acknowledged at the place; none when it was not written after
+    /// all.
+    pub fn written(&self, record: Option<(Lsn, Lsn, Lsn)>) {
         let mut inner = self.inner();
         inner.announced = None;
-        if let Some(end) = end {
-            inner.committed = inner.committed.max(end);
+        if let Some((start, end, place)) = record {
+            inner.committed = inner.committed.max(place);
+            if inner.hides() && inner.reached < place {
+                inner.hidden.push_back(Hidden { start, end, place });
+            }
         }
+        inner.move_ceiling();
+    }
+
+    /// Places begin anew: the binary log's files are gone, and what was said of them means nothing.
+    pub fn begins_anew(&self) {
+        let mut inner = self.inner();
+        inner.release_all();
+        (inner.reached, inner.committed) = (Lsn::NONE, Lsn::NONE);
+        inner.replicas.retain(|_, (_, dumps)| *dumps > 0);
+        inner.replicas.values_mut().for_each(|(place, _)| *place = Lsn::NONE);
+        inner.hidden.clear();
         inner.move_ceiling();
     }
 
@@ -193,7 +223,7 @@ impl SemiSync {
         self.inner().status.request_ack += 1;
     }
 
-    /// A replica has everything up to `end`: it said so, now (`by_ack`) or when it connected.
+    /// A replica has everything up to the place `end`: it said so, now (`by_ack`) or when it connected.
     pub fn acknowledged(&self, server_id: u32, end: Lsn, by_ack: bool) {
         let mut inner = self.inner();
         inner.status.get_ack += u64::from(by_ack);
@@ -202,7 +232,7 @@ impl SemiSync {
         inner.look();
     }
 
-    /// Waits for the acknowledgement of a commit that is durable and ends at `end`.
+    /// Waits for the acknowledgement of a commit that is durable and is acknowledged at the place `end`.
     pub fn wait(&self, end: Lsn, is_killed: &dyn Fn() -> bool) -> Acknowledged {
         let begin = Stopwatch::start();
         let (waiter, key, timeout, hides) = {
@@ -251,12 +281,9 @@ impl SemiSync {
 
     /// AFTER_SYNC: waits until what ends at `end` may be seen. For who has read it under locks.
     pub fn wait_visible(&self, end: Lsn) {
-        let pending = {
-            let inner = self.inner();
-            inner.hides() && inner.reached < end.min(inner.committed)
-        };
-        if pending {
-            self.wait(end.min(self.inner().committed), &|| false);
+        let last = self.inner().hidden.iter().rev().find(|hidden| hidden.end <= end).copied();
+        if let Some(Hidden { place, .. }) = last {
+            self.wait(place, &|| false);
         }
     }
 
@@ -354,25 +381,18 @@ impl Inner {
         self.on && self.config.enabled && self.config.wait_point == WaitPoint::AfterSync
     }
 
-    fn move_ceiling(&self) {
+    fn move_ceiling(&mut self) {
+        if self.hides() {
+            let seen = self.hidden.partition_point(|hidden| hidden.place <= self.reached);
+            self.hidden.drain(..seen);
+        } else {
+            self.hidden.clear();
+        }
         let Some(ceiling) = &self.ceiling else { return };
-        let pending = self.committed > self.reached;
-        let lsn = match (self.hides(), self.announced) {
-            (false, _) => Lsn::MAX,
-            (true, Some(next)) => {
-                if pending {
-                    self.reached.min(next)
-                } else {
-                    next
-                }
-            }
-            (true, None) => {
-                if pending {
-                    self.reached
-                } else {
-                    Lsn::MAX
-                }
-            }
+        let first = self.hidden.front().map(|hidden| hidden.start);
+        let lsn = match self.announced.filter(|_| self.hides()) {
+            Some(next) => first.map_or(next, |first| first.min(next)),
+            None => first.unwrap_or(Lsn::MAX),
         };
         ceiling.store(lsn.0, Ordering::SeqCst);
     }
@@ -493,14 +513,16 @@ mod tests {
         semi_sync.configure(SemiSyncConfig { wait_point: WaitPoint::AfterSync, ..config });
         semi_sync.join(7);
         let at = || ceiling.load(Ordering::SeqCst);
+        let record = |start: u64, end: u64| Some((Lsn(start), Lsn(end), Lsn(end)));
         semi_sync.announce(Lsn(90));
         assert_eq!(at(), 90, "the record may be durable before it is known where it ends");
-        semi_sync.written(Some(Lsn(100)));
-        assert!(at() <= 90);
+        semi_sync.written(record(92, 100));
+        assert_eq!(at(), 92);
         semi_sync.announce(Lsn(110));
-        semi_sync.written(Some(Lsn(120)));
+        semi_sync.written(record(110, 120));
+        assert_eq!(at(), 92);
         semi_sync.acknowledged(7, Lsn(100), true);
-        assert_eq!(at(), 100);
+        assert_eq!(at(), 110);
         semi_sync.acknowledged(7, Lsn(120), true);
         assert_eq!(at(), u64::MAX);
         semi_sync.announce(Lsn(130));
@@ -508,9 +530,37 @@ mod tests {
         assert_eq!(at(), u64::MAX);
         // When it goes off, nothing is hidden any more.
         semi_sync.announce(Lsn(140));
-        semi_sync.written(Some(Lsn(150)));
+        semi_sync.written(record(140, 150));
+        assert_eq!(at(), 140);
         semi_sync.configure(SemiSyncConfig { enabled: false, ..config });
         assert_eq!(at(), u64::MAX);
+    }
+
+    #[test]
+    fn places_in_files_are_acknowledged_before_the_record_is_written_and_begin_anew() {
+        let semi_sync = enabled(60_000, 1);
+        let ceiling = Arc::new(AtomicU64::new(u64::MAX));
+        semi_sync.set_ceiling(Arc::clone(&ceiling));
+        let config = semi_sync.config();
+        semi_sync.configure(SemiSyncConfig { wait_point: WaitPoint::AfterSync, ..config });
+        semi_sync.join(7);
+        let at = || ceiling.load(Ordering::SeqCst);
+        let place = |file: u64, offset: u64| Lsn((file << 40) + offset);
+        semi_sync.announce(Lsn(90));
+        semi_sync.acknowledged(7, place(1, 500), true);
+        semi_sync.written(Some((Lsn(90), Lsn(100), place(1, 500))));
+        assert_eq!(at(), u64::MAX);
+        semi_sync.announce(Lsn(100));
+        semi_sync.written(Some((Lsn(100), Lsn(110), place(1, 600))));
+        assert_eq!(at(), 100);
+        // What ends below the hidden record is seen, and nobody waits for it.
+        semi_sync.wait_visible(Lsn(109));
+        semi_sync.leave(7);
+        semi_sync.begins_anew();
+        assert_eq!(at(), u64::MAX);
+        semi_sync.join(7);
+        let how = waiting(&semi_sync, place(1, 300).0, || semi_sync.acknowledged(7, place(1, 300), true));
+        assert_eq!(how, Acknowledged::Yes, "a lower place than before");
     }
 
     #[test]

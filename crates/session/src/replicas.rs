@@ -201,10 +201,7 @@ impl Server {
     pub(crate) fn configure_semi_sync(&self) {
         let v = &self.variables;
         self.semi_sync.configure(SemiSyncConfig {
-            // Acknowledgements are counted in places of the one log.
-            enabled: v.u64(Var::RPL_SEMI_SYNC_MASTER_ENABLED) != 0
-                && self.log_bin()
-                && !self.backend().binlog.is_in_files(),
+            enabled: v.u64(Var::RPL_SEMI_SYNC_MASTER_ENABLED) != 0 && self.log_bin(),
             timeout: Duration::from_millis(v.u64(Var::RPL_SEMI_SYNC_MASTER_TIMEOUT)),
             wait_no_slave: v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_NO_SLAVE) != 0,
             wait_point: match v.u64(Var::RPL_SEMI_SYNC_MASTER_WAIT_POINT) {
@@ -243,8 +240,11 @@ impl commit::CommitGate for SemiSyncGate {
     fn announce(&self, next: Lsn) {
         self.0.announce(next);
     }
-    fn written(&self, end: Option<Lsn>) {
-        self.0.written(end);
+    fn written(&self, written: Option<commit::Written>) {
+        self.0.written(written.map(|w| (w.record.start, w.record.end, w.place)));
+    }
+    fn begins_anew(&self) {
+        self.0.begins_anew();
     }
 }
 
@@ -335,9 +335,12 @@ impl Session {
         if done.gtid.is_none() {
             return server.semi_sync.wait_visible(end);
         }
-        // Only what is durable is sent. A log that has stopped ends the server, and nobody acknowledges any more.
-        if server.backend().engine.log().wait_durable(end).is_ok() {
-            let killed = || self.entry.killed() == Kill::Connection && !server.is_stopping();
+        let killed = || self.entry.killed() == Kill::Connection && !server.is_stopping();
+        if let Some(place) = done.place {
+            // Dump threads make durable what they send of a file.
+            server.semi_sync.wait(place, &killed);
+        } else if server.backend().engine.log().wait_durable(end).is_ok() {
+            // Only what is durable is sent. A log that has stopped ends the server, and nobody acknowledges any more.
             server.semi_sync.wait(end, &killed);
         }
     }

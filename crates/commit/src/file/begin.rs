@@ -39,6 +39,9 @@ impl Committer {
             Writer::begin(Arc::clone(&file.files), number, &head, positions.state()).map_err(failed)?;
         tail.positions = positions;
         tail.unsynced = 0;
+        if let Some(gate) = self.gate.get() {
+            gate.begins_anew();
+        }
         Ok(())
     }
 
