@@ -3,16 +3,25 @@
 //! The one place that orders commits pushes each commit record's LSN (two stores). A reader keeps a number: how many it has seen. Who
 //! is more than [`SLOTS`] behind reads the log instead until it has caught up.
 //!
+//! # The watch
+//! Of all readers that sleep at the log's end one keeps watch: it alone hears of a commit and waits in the log's queue until that is
+//! durable, then it wakes the others. So a commit wakes one thread at most, whatever the number of readers, and a sync one more; readers that
+//! were woken take all that is durable by then. A watch that ends without news is left open: the next commit wakes all sleepers, and one takes it.
+//!
 //! # Invariants
 //! F1. One thread pushes at a time (the commit order's mutex); LSNs grow.
 //! F2. A slot's value counts only if, after it was read, fewer than [`SLOTS`] commits have been pushed since.
 //! F3. Every group whose commit record is at or above `from` is pushed before its record can be durable.
+//! F4. While a reader sleeps somebody keeps watch, or `wanted` is set. Who sets it looks for a commit afterwards, who pushes one looks at it
+//!     afterwards; both hold the watch's lock around sleep and wake.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base::Lsn;
+
+use crate::api::ReadError;
 
 const SLOTS: usize = 8192;
 
@@ -25,9 +34,24 @@ pub struct Feed {
     pushed: AtomicU64,
     /// Lowest record that groups of the current segment refer to; 0 = none.
     needs: AtomicU64,
-    /// Readers that sleep.
-    sleepers: AtomicUsize,
-    sleep: (Mutex<()>, Condvar),
+    /// The next commit is to wake somebody.
+    wanted: AtomicBool,
+    watch: Mutex<Watch>,
+    /// Wakes who keeps watch, and everybody else.
+    heard: Condvar,
+    told: Condvar,
+}
+
+#[derive(Default)]
+struct Watch {
+    is_kept: bool,
+}
+
+/// How far the log is durable, for sleepers.
+pub(crate) trait Progress {
+    fn durable(&self) -> Lsn;
+    /// Waits until the record at `lsn` is durable.
+    fn wait_durable(&self, lsn: Lsn) -> Result<(), ReadError>;
 }
 
 impl std::fmt::Debug for Feed {
@@ -47,8 +71,10 @@ impl Feed {
             slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
             pushed: AtomicU64::new(0),
             needs: AtomicU64::new(0),
-            sleepers: AtomicUsize::new(0),
-            sleep: Default::default(),
+            wanted: AtomicBool::new(false),
+            watch: Mutex::default(),
+            heard: Condvar::new(),
+            told: Condvar::new(),
         }
     }
 
@@ -56,7 +82,7 @@ impl Feed {
     pub fn push(&self, commit: Lsn) {
         let n = self.pushed.load(Ordering::Relaxed);
         self.slots[n as usize % SLOTS].store(commit.0, Ordering::Release);
-        self.pushed.store(n + 1, Ordering::Release);
+        self.pushed.store(n + 1, Ordering::SeqCst); // F4
     }
 
     /// Groups of the current segment refer to records from here on.
@@ -68,17 +94,23 @@ impl Feed {
         Lsn(self.needs.load(Ordering::Acquire))
     }
 
-    /// Tells sleeping readers of what was pushed; costs one load when there are none.
+    fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells sleeping readers of what was pushed; costs one load when nobody waits to hear of it.
     pub fn wake(&self) {
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            self.wake_all();
+        if self.wanted.load(Ordering::SeqCst) && self.wanted.swap(false, Ordering::SeqCst) {
+            let watch = self.watch();
+            if watch.is_kept { self.heard.notify_one() } else { self.told.notify_all() }
         }
     }
 
-    /// The same, whatever there is to see: a new segment, an interruption.
+    /// Ends all sleeps, whatever there is to see: a new segment, an interruption.
     pub fn wake_all(&self) {
-        let _guard = self.sleep.0.lock().unwrap_or_else(PoisonError::into_inner);
-        self.sleep.1.notify_all();
+        let _watch = self.watch();
+        self.heard.notify_all();
+        self.told.notify_all();
     }
 
     /// Commits pushed so far.
@@ -108,14 +140,42 @@ impl Feed {
         (low > first || (first == 0 && lsn >= self.from)).then_some(low)
     }
 
-    /// Sleeps until more than `seen` commits have been pushed, `changed` says so, or the time has passed.
-    pub(crate) fn sleep(&self, seen: u64, changed: &dyn Fn() -> bool, time: Duration) {
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let guard = self.sleep.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.pushed() <= seen && !changed() {
-            drop(self.sleep.1.wait_timeout(guard, time));
+    /// The group with this number may be read, or is not in the feed any more.
+    pub(crate) fn is_ready(&self, number: u64, progress: &dyn Progress) -> bool {
+        number < self.pushed() && self.get(number).is_none_or(|commit| commit < progress.durable())
+    }
+
+    /// Sleeps until the group with this number is ready or `changed` says so; also ends when the time has passed, and sometimes without a
+    /// reason.
+    pub(crate) fn sleep(
+        &self,
+        number: u64,
+        progress: &dyn Progress,
+        changed: &dyn Fn() -> bool,
+        time: Duration,
+    ) -> Result<(), ReadError> {
+        let mut watch = self.watch();
+        if self.is_ready(number, progress) || changed() {
+            return Ok(());
         }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        if watch.is_kept {
+            drop(self.told.wait_timeout(watch, time));
+            return Ok(());
+        }
+        watch.is_kept = true;
+        self.wanted.store(true, Ordering::SeqCst);
+        if self.pushed() <= number {
+            drop(self.heard.wait_timeout(watch, time));
+        } else {
+            drop(watch);
+        }
+        let is_news = number < self.pushed();
+        let waited = self.get(number).map_or(Ok(()), |commit| progress.wait_durable(commit));
+        self.watch().is_kept = false;
+        if is_news {
+            self.told.notify_all();
+        }
+        waited
     }
 }
 
@@ -145,11 +205,72 @@ mod tests {
         assert_eq!(feed.find(feed.get(last).unwrap()), Some(last));
     }
 
+    const LONG: Duration = Duration::from_secs(100);
+
+    /// A log that is durable once somebody waits for it; who waits is counted.
+    #[derive(Default)]
+    struct Synced(AtomicU64, AtomicU64);
+
+    impl Progress for Synced {
+        fn durable(&self) -> Lsn {
+            Lsn(self.0.load(Ordering::SeqCst))
+        }
+        fn wait_durable(&self, lsn: Lsn) -> Result<(), ReadError> {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            self.0.fetch_max(lsn.0 + 1, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
     #[test]
     fn a_sleeper_wakes_for_a_commit_that_came_before_it_slept() {
-        let feed = Feed::new(Lsn(1));
+        let (feed, log) = (Feed::new(Lsn(1)), Synced::default());
         feed.push(Lsn(5));
-        feed.sleep(0, &|| false, Duration::from_secs(100));
-        feed.sleep(1, &|| true, Duration::from_secs(100));
+        feed.sleep(0, &log, &|| false, LONG).unwrap();
+        assert!(feed.is_ready(0, &log) && !feed.is_ready(1, &log));
+        feed.sleep(1, &log, &|| true, LONG).unwrap();
+    }
+
+    #[test]
+    fn of_a_crowd_one_waits_for_the_log_and_all_get_every_commit() {
+        const READERS: u64 = 20;
+        const COMMITS: u64 = 200;
+        let (feed, log, ended) = (Feed::new(Lsn(1)), Synced::default(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..READERS {
+                scope.spawn(|| {
+                    for number in 0..COMMITS {
+                        while !feed.is_ready(number, &log) {
+                            feed.sleep(number, &log, &|| false, LONG).unwrap();
+                        }
+                    }
+                    ended.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            for i in 0..COMMITS {
+                feed.push(Lsn(10 + i));
+                feed.wake();
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(ended.into_inner(), READERS);
+        assert!(log.1.into_inner() <= COMMITS, "each commit is waited for by one of them");
+    }
+
+    #[test]
+    fn a_watch_that_ended_in_vain_is_taken_again_for_the_next_commit() {
+        let (feed, log) = (Feed::new(Lsn(1)), Synced::default());
+        std::thread::scope(|scope| {
+            let watch = scope.spawn(|| feed.sleep(0, &log, &|| false, Duration::from_millis(20)));
+            let others = scope.spawn(|| {
+                while !feed.is_ready(0, &log) {
+                    feed.sleep(0, &log, &|| false, LONG).unwrap();
+                }
+            });
+            watch.join().unwrap().unwrap();
+            feed.push(Lsn(5));
+            feed.wake();
+            others.join().unwrap();
+        });
     }
 }

@@ -281,10 +281,7 @@ impl GroupReader {
             return self.next_idle(feed, number, wait);
         };
         if source.durable() <= commit {
-            if wait == Wait::No {
-                return Ok(Found::Next(Next::Nothing));
-            }
-            source.wait_durable(commit)?;
+            return self.pause(number, wait);
         }
         if let Some(rotated) = self.enter_segment_of(commit) {
             return Ok(Found::Next(rotated));
@@ -315,18 +312,22 @@ impl GroupReader {
         {
             return Ok(Found::Next(self.rotate(next)));
         }
+        self.pause(number, wait)
+    }
+
+    /// Sleeps until the group with this number may be read.
+    fn pause(&self, number: u64, wait: Wait) -> Result<Found, ReadError> {
         let Wait::For(time) = wait else { return Ok(Found::Next(Next::Nothing)) };
-        let interrupted = Arc::clone(&self.interrupted);
-        if time.is_zero() || interrupted.load(Ordering::SeqCst) {
+        if time.is_zero() || self.interrupted.load(Ordering::SeqCst) {
             return Ok(Found::Next(Next::Nothing));
         }
-        let segment = self.segment.number;
+        let (source, segment) = (&self.shared.source, self.segment.number);
         let changed = || {
-            interrupted.load(Ordering::SeqCst)
+            self.interrupted.load(Ordering::SeqCst)
                 || source.segments().last().is_some_and(|last| last.number > segment + 1)
         };
-        source.sleep(number, &changed, time);
-        if feed.pushed() > number { Ok(Found::Again) } else { Ok(Found::Next(Next::Nothing)) }
+        source.sleep(number, &changed, time)?;
+        if source.is_ready(number) { Ok(Found::Again) } else { Ok(Found::Next(Next::Nothing)) }
     }
 
     fn next_cold(&mut self) -> Result<Found, ReadError> {

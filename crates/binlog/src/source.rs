@@ -10,7 +10,7 @@ use log_format::frame::{FRAME_HEADER_SIZE, FrameHeader, FrameStart};
 use log_format::segment::{SEGMENT_HEADER_SIZE, SegmentHeader, header_crc};
 
 use crate::api::{Position, ReadError};
-use crate::feed::Feed;
+use crate::feed::{Feed, Progress};
 
 /// One segment: the stream from `start` to `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +49,10 @@ pub(crate) trait Source: Send + Sync {
     fn read(&self, lsn: Lsn, out: &mut [u8]) -> Result<usize, ReadError>;
     /// The newest groups; none when the log does not grow.
     fn feed(&self) -> Option<&Feed>;
-    /// Waits until the record at `lsn` is durable.
-    fn wait_durable(&self, lsn: Lsn) -> Result<(), ReadError>;
-    /// Sleeps until the feed has more than `seen` groups, `changed` says so, or the time has passed.
-    fn sleep(&self, seen: u64, changed: &dyn Fn() -> bool, time: Duration);
+    /// Sleeps until the feed's group with this number may be read; see [`Feed::sleep`].
+    fn sleep(&self, number: u64, changed: &dyn Fn() -> bool, time: Duration) -> Result<(), ReadError>;
+    /// Whether it may be read.
+    fn is_ready(&self, number: u64) -> bool;
 }
 
 /// The log of this server.
@@ -91,11 +91,20 @@ impl Source for Live {
     fn feed(&self) -> Option<&Feed> {
         Some(&self.feed)
     }
-    fn wait_durable(&self, lsn: Lsn) -> Result<(), ReadError> {
-        self.log.wait_durable(lsn + 1).map_err(|e| ReadError::Stopped(e.to_string()))
+    fn sleep(&self, number: u64, changed: &dyn Fn() -> bool, time: Duration) -> Result<(), ReadError> {
+        self.feed.sleep(number, &*self.log, changed, time)
     }
-    fn sleep(&self, seen: u64, changed: &dyn Fn() -> bool, time: Duration) {
-        self.feed.sleep(seen, changed, time);
+    fn is_ready(&self, number: u64) -> bool {
+        self.feed.is_ready(number, &*self.log)
+    }
+}
+
+impl Progress for Log {
+    fn durable(&self) -> Lsn {
+        self.durable_lsn()
+    }
+    fn wait_durable(&self, lsn: Lsn) -> Result<(), ReadError> {
+        Self::wait_durable(self, lsn + 1).map_err(|e| ReadError::Stopped(e.to_string()))
     }
 }
 
@@ -200,10 +209,12 @@ impl Source for Stopped {
     fn feed(&self) -> Option<&Feed> {
         None
     }
-    fn wait_durable(&self, _: Lsn) -> Result<(), ReadError> {
+    fn sleep(&self, _: u64, _: &dyn Fn() -> bool, _: Duration) -> Result<(), ReadError> {
         Ok(())
     }
-    fn sleep(&self, _: u64, _: &dyn Fn() -> bool, _: Duration) {}
+    fn is_ready(&self, _: u64) -> bool {
+        false
+    }
 }
 
 /// A corruption named by file and offset.
