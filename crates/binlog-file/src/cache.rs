@@ -4,7 +4,8 @@
 //! ```text
 //! reserved, for the head of a binlog file and a padded GTID event | events between the GTID event and the last one | last event
 //! ```
-//! So that a large one can become the next file of the binary log by a rename: only its reserved part is still to be written.
+//! So that a large one can become the next file of the binary log by a rename: only its reserved part is still to be written. It is
+//! synced as it grows: bytes that waited in the file system's cache for its commit would go to the disk before every other commit's sync.
 //!
 //! # Crash
 //! Cache files of before a start are removed.
@@ -22,6 +23,9 @@ use crate::names::CACHE_DIRECTORY;
 /// Bytes that are gathered for one write of a cache file at least.
 const GATHER_MIN: usize = 64 << 10;
 
+/// Bytes of a large group between two syncs of its file.
+const SYNC_EVERY: u64 = 16 << 20;
+
 /// How much a group may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimits {
@@ -31,11 +35,13 @@ pub struct CacheLimits {
     pub most: u64,
     /// GTIDs in the state, for the reserved part.
     pub gtids: usize,
+    /// binlog_large_commit_threshold
+    pub large: u64,
 }
 
 impl CacheLimits {
     pub(crate) fn unbounded() -> Self {
-        Self { memory: 1 << 20, most: u64::MAX, gtids: 0 }
+        Self { memory: 1 << 20, most: u64::MAX, gtids: 0, large: u64::MAX }
     }
 }
 
@@ -69,6 +75,8 @@ pub(crate) struct Spill {
     pub(crate) reserved: u64,
     /// Bytes of events behind them.
     pub(crate) len: u64,
+    /// Those of them that are synced.
+    synced: u64,
     /// It has become a file of the binary log.
     pub(crate) is_adopted: bool,
 }
@@ -167,6 +175,14 @@ impl Cache {
             spill.file.write_at(&self.memory, spill.reserved + spill.len)?;
             spill.len += self.memory.len() as u64;
             self.memory.clear();
+            // A quarter of the threshold tells a large group early enough.
+            if spill.len >= self.limits.large / 4 {
+                env::thread::give_way();
+                if spill.len - spill.synced >= SYNC_EVERY {
+                    spill.file.sync_data()?;
+                    spill.synced = spill.len;
+                }
+            }
         }
         Ok(())
     }
@@ -176,7 +192,7 @@ impl Cache {
             let path = format!("{CACHE_DIRECTORY}/ML_{}", NEXT.fetch_add(1, Ordering::Relaxed));
             let file = self.disk.open(&path, OpenMode::CreateNew, Caching::Buffered)?;
             let (disk, reserved) = (Arc::clone(&self.disk), head::reserve(self.limits.gtids));
-            self.spill = Some(Spill { disk, file, path, reserved, len: 0, is_adopted: false });
+            self.spill = Some(Spill { disk, file, path, reserved, len: 0, synced: 0, is_adopted: false });
         }
         self.flush()
     }

@@ -279,7 +279,12 @@ impl Committer {
     fn make_group(&self, file: &FileLog, group: &Undecided, decided: Lsn) -> Result<Cache, CommitError> {
         let options = file.options();
         let gtids = self.order().positions.len();
-        let limits = CacheLimits { memory: options.cache_memory, most: options.cache_most, gtids };
+        let limits = CacheLimits {
+            memory: options.cache_memory,
+            most: options.cache_most,
+            gtids,
+            large: options.large,
+        };
         let emit = EmitOptions {
             checksum: options.checksum,
             annotate: true,
