@@ -52,7 +52,11 @@ impl Index {
     pub(crate) fn append(&mut self, number: u64) -> DiskResult<()> {
         let file = self.disk.open(self.names.index(), OpenMode::Create, Caching::Buffered)?;
         let line = self.names.line(number);
-        file.write_at(line.as_bytes(), self.len)?;
+        if let Err(e) = file.write_at(line.as_bytes(), self.len) {
+            // Half a name must not stay: it would be part of the next one.
+            file.set_len(self.len)?;
+            return Err(e);
+        }
         file.sync_data()?;
         if self.len == 0 {
             self.disk.sync_dir("")?;

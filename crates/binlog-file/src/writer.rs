@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{Gtid, Lsn};
 use env::{Caching, DiskError, DiskResult, File, OpenMode};
-use event_format::{Checksum, Event, Header, Rotate, Stamp, write};
+use event_format::{Checksum, Event, Header, Rotate, Stamp, header_flags, write};
 
 use crate::cache::{Cache, CacheLimits};
 use crate::files::Files;
@@ -40,11 +40,13 @@ pub struct WriteError {
     pub reason: String,
     /// Nobody knows what is on disk: no commit is taken any more (L7).
     pub is_final: bool,
+    /// The file that the disk has no room for; nothing was lost.
+    pub no_room: Option<String>,
 }
 
 impl From<DiskError> for WriteError {
     fn from(e: DiskError) -> Self {
-        Self { reason: e.to_string(), is_final: false }
+        Self { reason: e.to_string(), is_final: false, no_room: e.is_full().then(|| e.path.clone()) }
     }
 }
 
@@ -170,7 +172,7 @@ impl Writer {
     }
 
     fn fail(&self, e: &DiskError) -> WriteError {
-        WriteError { reason: self.files.fail(&e.to_string()), is_final: true }
+        WriteError { reason: self.files.fail(&e.to_string()), is_final: true, no_room: None }
     }
 
     /// What is written counts: readers may have it once it is durable, and the engine's log up to `decided`.
@@ -206,8 +208,7 @@ impl Writer {
         bytes.extend_from_slice(&cache.first);
         let file = Arc::clone(&spill.file);
         file.write_at(&bytes, 0)?;
-        file.sync_data()
-            .map_err(|e| WriteError { reason: self.files.fail(&e.to_string()), is_final: true })?;
+        file.sync_data().map_err(|e| self.fail(&e))?;
         let disk = self.files.disk();
         disk.rename(&spill.path, &name)?;
         spill.is_adopted = true;
@@ -227,11 +228,30 @@ impl Writer {
     ) -> Result<(), WriteError> {
         let name = self.files.names().file(number);
         let rotate = Event::Rotate(Rotate { position: 4, file: name.as_bytes() });
-        self.close_with(&rotate, facts.now).map_err(|e| self.fail(&e))?;
-        self.files.add(number, Arc::clone(&file), at).map_err(|e| self.fail(&e))?;
+        let before = self.at;
+        let ended = self.close_with(&rotate, facts.now);
+        if let Err(e) = ended.and_then(|()| self.files.add(number, Arc::clone(&file), at)) {
+            return Err(self.not_switched(&e, before, &name));
+        }
         (self.number, self.file, self.at) = (number, file, at);
         (self.checksum, self.server_id) = (facts.checksum, facts.server_id);
         Ok(())
+    }
+
+    /// The end of this file, or the name of the next one in the index, had no room: this file goes on where it was. Any other failure
+    /// is final.
+    fn not_switched(&mut self, e: &DiskError, before: u64, next: &str) -> WriteError {
+        if !e.is_full() {
+            return self.fail(e);
+        }
+        self.at = before;
+        let reopened = self.file.write_at(&IN_USE, FLAGS).and_then(|()| self.file.set_len(before));
+        if let Err(e) = reopened {
+            return self.fail(&e);
+        }
+        // One that stays is not in the index, and is made anew by the next attempt.
+        let _ = self.files.disk().remove(next);
+        WriteError { reason: e.to_string(), is_final: false, no_room: Some(e.path.clone()) }
     }
 
     /// Ends the file: the server stops.
@@ -252,6 +272,9 @@ impl Writer {
         self.file.sync_data()
     }
 }
+
+/// Flags of a file that is written.
+const IN_USE: [u8; 2] = header_flags::IN_USE.to_le_bytes();
 
 /// The file is whole: it is not in use any more.
 pub(crate) fn set_closed(file: &dyn File) -> DiskResult<()> {

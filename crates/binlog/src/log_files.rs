@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::{Gtid, Lsn, Put, Reader};
 use env::Disk;
 use hashbrown::HashMap;
-use log::{Log, LogFailed};
+use log::{Log, RotateError};
 use log_format::frame::FrameStart;
 use log_format::record::{Envelope, GtidState, Record, RecordType};
 
@@ -136,7 +136,7 @@ impl Binlog {
     }
 
     /// Begins the next file (FLUSH BINARY LOGS); its number.
-    pub fn rotate(&self) -> Result<u64, LogFailed> {
+    pub fn rotate(&self) -> Result<u64, RotateError> {
         let number = self.log.rotate()?;
         self.feed.wake_all();
         Ok(number)

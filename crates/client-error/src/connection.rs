@@ -96,6 +96,8 @@ conditions! {
     cache_full() = 1197 b"HY000" "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this mariadbd variable and try again";
     /// The log refuses to take or keep a commit; nobody knows yet whether it is on disk.
     commit_failed(reason: &str) = 1180 b"HY000" "Got error 5 \"{reason}\" during COMMIT";
+    /// The disk has no room for a file of the binary log.
+    no_room(file: &str) = 1026 b"HY000" "Error writing file '{file}' (errno: 28 \"No space left on device\")";
     // BINLOG.
     base64_failed() = 1575 b"HY000" "Decoding of base64 string failed";
     no_whole_event() = 1149 b"42000"

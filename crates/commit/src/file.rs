@@ -302,11 +302,11 @@ impl Committer {
             return Err(CommitError::CacheFull);
         }
         if let Some(e) = cache.take_error() {
-            return Err(CommitError::file(&e.to_string()));
+            return Err(CommitError::disk(&e));
         }
         outcome.map_err(|e| CommitError::file(&e.to_string()))?;
         if cache.is_on_disk() && cache.body_len() >= options.large {
-            cache.make_durable().map_err(|e| CommitError::file(&e.to_string()))?;
+            cache.make_durable().map_err(|e| CommitError::disk(&e))?;
         }
         Ok(cache)
     }
@@ -516,7 +516,7 @@ impl Committer {
         self.before_next_file(tail, Lsn::NONE).map_err(CommitError::NotWritten)?;
         let head = options.head(self.now(), false);
         let outcome = tail.writer.rotate(&head, tail.positions.state());
-        outcome.map_err(|e| CommitError::file(&e.reason))?;
+        outcome.map_err(|e| written_error(&e))?;
         tail.unsynced = 0;
         Ok(())
     }
@@ -548,6 +548,13 @@ fn write_groups(tail: &mut Tail, options: &FileOptions, work: &mut [Work]) -> Re
     Ok(groups)
 }
 
+fn written_error(e: &WriteError) -> CommitError {
+    match &e.no_room {
+        Some(path) => CommitError::NoRoom(path.as_str().into()),
+        None => CommitError::file(&e.reason),
+    }
+}
+
 /// The groups are not in the file and never will be.
 fn not_written(e: &WriteError, work: Vec<Work>) -> Vec<Outcome> {
     let one = |w: Work| {
@@ -555,7 +562,7 @@ fn not_written(e: &WriteError, work: Vec<Work>) -> Vec<Outcome> {
         if !trx.is_prepared() {
             trx.withdraw();
         }
-        Outcome::failed(CommitError::file(&e.reason), Some(trx))
+        Outcome::failed(written_error(e), Some(trx))
     };
     work.into_iter().map(one).collect()
 }

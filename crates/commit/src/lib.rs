@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use base::{Gtid, Lsn};
 use binlog::Feed;
 use env::Clock;
-use log::{Appended, Log, LogFailed};
+use log::{Appended, Log, LogFailed, RotateError};
 use log_format::record::{Commit, GtidState, Record, commit_flags};
 use storage::trx::{CommitParts, Trx};
 
@@ -82,11 +82,17 @@ pub enum CommitError {
     File(Arc<str>),
     /// Its group is larger than max_binlog_cache_size; the transaction is gone.
     CacheFull,
+    /// The disk has no room for its group, or for the next file; nothing has changed. The file's name.
+    NoRoom(Arc<str>),
 }
 
 impl CommitError {
     pub(crate) fn file(why: &str) -> Self {
         Self::File(why.into())
+    }
+
+    pub(crate) fn disk(e: &env::DiskError) -> Self {
+        if e.is_full() { Self::NoRoom(e.path.as_str().into()) } else { Self::File(e.to_string().into()) }
     }
 }
 
@@ -97,11 +103,21 @@ impl fmt::Display for CommitError {
             Self::Unknown(why) => write!(f, "the outcome of the commit is unknown: {why}"),
             Self::File(why) => write!(f, "not committed: {why}"),
             Self::CacheFull => f.write_str("not committed: the binary log's cache is full"),
+            Self::NoRoom(path) => write!(f, "the disk has no room for '{path}'"),
         }
     }
 }
 
 impl std::error::Error for CommitError {}
+
+impl From<RotateError> for CommitError {
+    fn from(e: RotateError) -> Self {
+        match e {
+            RotateError::Failed(why) => Self::NotWritten(why),
+            RotateError::NoFile(e) => Self::disk(&e),
+        }
+    }
+}
 
 /// Semi-synchronous replication, as the order of commits sees it.
 pub trait CommitGate: Send + Sync {
@@ -190,14 +206,14 @@ impl Committer {
 
     /// RESET MASTER, SET GLOBAL gtid_binlog_state: from a new segment on the binary log is empty and begins with this state. Durable when
     /// it returns; answers where the binary log begins now.
-    pub fn replace_positions(&self, positions: GtidPositions) -> Result<Lsn, LogFailed> {
+    pub fn replace_positions(&self, positions: GtidPositions) -> Result<Lsn, CommitError> {
         self.log.rotate()?;
         let mut order = self.order();
         order.positions = positions;
         order.needs = Lsn::NONE;
-        let appended = self.append_state(&mut order, Lsn::NONE, true)?;
+        let appended = self.append_state(&mut order, Lsn::NONE, true).map_err(CommitError::NotWritten)?;
         drop(order);
-        self.log.wait_durable(appended.end)?;
+        self.log.wait_durable(appended.end).map_err(CommitError::Unknown)?;
         Ok(appended.start)
     }
 

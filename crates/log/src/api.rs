@@ -76,6 +76,31 @@ impl fmt::Display for LogFailed {
 
 impl std::error::Error for LogFailed {}
 
+/// Why the current segment was not ended.
+#[derive(Debug)]
+pub enum RotateError {
+    /// The next segment's file could not be made; nothing was lost, the current segment goes on.
+    NoFile(DiskError),
+    Failed(LogFailed),
+}
+
+impl fmt::Display for RotateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFile(e) => write!(f, "the next log segment could not be made: {e}"),
+            Self::Failed(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RotateError {}
+
+impl From<LogFailed> for RotateError {
+    fn from(failed: LogFailed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
 /// Why a log could not be created or opened.
 #[derive(Debug)]
 pub enum LogError {

@@ -39,7 +39,8 @@ mod sync_time;
 mod writer;
 
 pub use api::{
-    Appended, FlushPolicy, LogConfig, LogError, LogFailed, LogReadError, Pipeline, SegmentInfo, Visit,
+    Appended, FlushPolicy, LogConfig, LogError, LogFailed, LogReadError, Pipeline, RotateError, SegmentInfo,
+    Visit,
 };
 pub use counters::LogCounters;
 pub use log::Log;

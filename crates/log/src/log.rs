@@ -20,7 +20,7 @@ use log_format::frame::{FRAME_HEADER_SIZE, FrameStart};
 use log_format::segment::SEGMENT_HEADER_SIZE;
 
 use crate::ahead::Ahead;
-use crate::api::{Appended, FlushPolicy, LogConfig, LogFailed, SegmentInfo};
+use crate::api::{Appended, FlushPolicy, LogConfig, LogFailed, RotateError, SegmentInfo};
 use crate::counters::{LogCounters, add};
 use crate::index::FrameIndex;
 use crate::queue::{Queue, Role, Want, Work};
@@ -319,11 +319,28 @@ impl Log {
         Some((segment.number, segment.start, end, segment.created))
     }
 
-    /// Ends the current segment now (FLUSH BINARY LOGS); returns the new one's number.
-    pub fn rotate(&self) -> Result<u64, LogFailed> {
+    /// Ends the current segment now (FLUSH BINARY LOGS); returns the new one's number. The next one's file is made here, before the
+    /// leader needs it, so that a disk without room for it is the caller's error alone.
+    pub fn rotate(&self) -> Result<u64, RotateError> {
         let next = self.segment.load(Ordering::Acquire) + 1;
+        self.make_next().map_err(RotateError::NoFile)?;
         self.wait(Want::Segment(next))?;
         Ok(self.segment.load(Ordering::Acquire))
+    }
+
+    /// The volume has room for `bytes` more of log, beside the reserve and some room for everybody else.
+    pub fn has_room_for(&self, bytes: u64) -> bool {
+        self.space.has_room_for(bytes)
+    }
+
+    /// The disk is full, the reserve is spent, and the log waits for room (W6).
+    pub fn waits_for_space(&self) -> bool {
+        self.space.waits()
+    }
+
+    /// The server is ending: a full disk is not waited for any more (W6).
+    pub fn wait_for_space_no_more(&self) {
+        self.space.give_up();
     }
 
     /// The disk is full and the log lives on its reserve: new changes must be refused (rollback, commit and checkpoint
@@ -393,6 +410,7 @@ impl Log {
 
     /// Makes everything durable and refuses later appends.
     pub fn shutdown(&self) -> Result<(), LogFailed> {
+        self.wait_for_space_no_more();
         let durable = self.wait(Want::Durable(self.ready_lsn().0));
         self.fail("it was shut down");
         durable

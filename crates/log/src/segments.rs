@@ -159,13 +159,25 @@ pub(crate) struct Space {
     /// Descriptions to sync a segment through.
     syncs: usize,
     reserve_held: std::sync::atomic::AtomicBool,
+    /// A full disk is an error, not something to wait for.
+    gives_up: std::sync::atomic::AtomicBool,
+    /// A frame waits for room (W6).
+    waits: std::sync::atomic::AtomicBool,
     /// Serialises renames and removals.
     files: Mutex<()>,
 }
 
 impl Space {
     pub(crate) fn new(disk: Arc<dyn Disk>, segment_size: u64, syncs: usize) -> Self {
-        Self { disk, segment_size, syncs, reserve_held: false.into(), files: Mutex::new(()) }
+        Self {
+            disk,
+            segment_size,
+            syncs,
+            reserve_held: false.into(),
+            gives_up: false.into(),
+            waits: false.into(),
+            files: Mutex::new(()),
+        }
     }
 
     fn step(&self) -> u64 {
@@ -175,6 +187,25 @@ impl Space {
     /// The disk is full and the reserve is spent.
     pub(crate) fn is_low(&self) -> bool {
         !self.reserve_held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn give_up(&self) {
+        self.gives_up.store(true, Ordering::Relaxed);
+    }
+    pub(crate) fn set_waits(&self, waits: bool) {
+        self.waits.store(waits, Ordering::Relaxed);
+    }
+    pub(crate) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
+    pub(crate) fn gives_up(&self) -> bool {
+        self.gives_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether the volume has so many bytes beside the reserve, and a step more for everybody else. A volume that does not say has them.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        let wanted = bytes.saturating_add(self.step());
+        !self.is_low() && !self.disk.free_space().is_ok_and(|free| free < wanted)
     }
 
     /// Allocates the reserve if it is missing; a full disk is not an error.

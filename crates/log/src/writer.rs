@@ -13,6 +13,8 @@
 //!     its start LSN was durable. A term that ends a segment has nothing in flight beside it ([`Work::needs_alone`]).
 //! W4. A write or sync that fails is final (L7).
 //! W5. Each sync in flight has an open file description of its own, and so has the background's sync of zeros.
+//! W6. A disk without room for a frame has not lost anything: once the reserve is spent too, the leader waits until there is room
+//!     again, or the server is ending. Until then nobody is acknowledged, and readers of what is written go on.
 //!
 //! # Why a frame that landed is durable, with other syncs beside it
 //! A sync (fdatasync) covers every write to the file that was complete when it began, through whatever description: frame k's
@@ -168,13 +170,40 @@ impl Log {
         let mut next = lock(&self.next);
         let file = match next.file.take() {
             Some(file) => file,
+            // Nothing is lost: a wish for a segment has made the file before it came here, and the size is soft.
             None => match self.space.prepare(next.number) {
-                Err(e) if e.is_full() && !forced => return Ok(None),
+                Err(_) if !forced => return Ok(None),
                 other => other?,
             },
         };
         next.number += 1;
         Ok(Some(file))
+    }
+
+    /// Makes the next segment's file if there is none yet.
+    pub(crate) fn make_next(&self) -> DiskResult<()> {
+        let mut next = lock(&self.next);
+        if next.file.is_none() {
+            next.file = Some(self.space.prepare(next.number)?);
+        }
+        Ok(())
+    }
+
+    /// Blocks for bytes that must be written now (W6).
+    fn allocate_for_frame(&self, segment: &SegmentFile, end: u64) -> DiskResult<()> {
+        const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
+        loop {
+            match self.space.allocate_now(segment, end) {
+                Err(e) if e.is_full() && !self.space.gives_up() => {
+                    self.space.set_waits(true);
+                    self.config.clock.sleep(LOOK_AGAIN);
+                }
+                other => {
+                    self.space.set_waits(false);
+                    return other;
+                }
+            }
+        }
     }
 
     /// Closes the frame at the current end and places what comes after it; the frame is then whole in the ring up to the
@@ -220,7 +249,7 @@ impl Log {
         let from = writer.unwritten;
         let segment = &writer.segment;
         let offset = from - segment.start.0;
-        self.space.allocate_now(segment, end - segment.start.0)?;
+        self.allocate_for_frame(segment, end - segment.start.0)?;
         segment.claim(end - segment.start.0);
         // SAFETY: sealed bytes: no writer is left, and they are released only below by `written` (R2).
         let (head, tail) = unsafe { self.ring.parts(from, end) };
@@ -326,10 +355,6 @@ impl Log {
         if tail < self.config.segment_size / 4 * 3 || self.space.is_low() {
             return Ok(());
         }
-        let mut next = lock(&self.next);
-        if next.file.is_none() {
-            next.file = Some(self.space.prepare(next.number)?);
-        }
-        Ok(())
+        self.make_next()
     }
 }

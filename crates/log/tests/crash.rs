@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use base::{Lsn, crc32c};
-use log::{FlushPolicy, Log, LogConfig, LogError};
+use log::{FlushPolicy, Log, LogConfig, LogError, RotateError};
 use support::*;
 
 fn small() -> LogConfig {
@@ -277,4 +277,67 @@ fn shutdown_makes_everything_durable_and_refuses_more() {
     assert!(log.append(|_, out| out.push(1)).unwrap_err().to_string().contains("shut down"));
     let (_, records) = open(&disk.crash(3), Lsn(0), config()).unwrap();
     assert_eq!(records.len(), 1);
+}
+
+#[test]
+fn a_rotation_without_room_is_an_error_of_the_caller_alone() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    commit(&log, b"before");
+    disk.set_space(Some(0));
+    for _ in 0..3 {
+        let error = log.rotate().unwrap_err();
+        assert!(matches!(&error, RotateError::NoFile(e) if e.is_full()), "{error}");
+    }
+    commit(&log, b"the log goes on in its segment");
+    assert_eq!(log.segments().len(), 1);
+    disk.set_space(Some(u64::MAX));
+    assert_eq!(log.rotate().unwrap(), 2);
+    commit(&log, b"in the next one");
+    let (_, records) = open(&disk.crash(3), Lsn(0), config()).unwrap();
+    assert_eq!(records.len(), 3);
+}
+
+/// A log whose reserve and segment are spent, and a thread that commits on and on.
+fn starved(disk: &Arc<MemDisk>) -> (Arc<Log>, std::thread::JoinHandle<usize>) {
+    let config = LogConfig { ring_size: 16 << 10, segment_size: 64 << 10, ..config() };
+    let log = Log::create(disk.clone(), config).unwrap();
+    disk.set_space(Some(0));
+    let committer = std::thread::spawn({
+        let log = log.clone();
+        move || {
+            let one = || {
+                let appended = log.append(|_, out| out.extend_from_slice(&record(&[1; 1000]))).ok()?;
+                log.wait_durable(appended.end).ok()
+            };
+            (0..1000).take_while(|_| one().is_some()).count()
+        }
+    });
+    while !log.waits_for_space() {
+        std::thread::yield_now();
+    }
+    (log, committer)
+}
+
+#[test]
+fn a_log_without_any_room_waits_until_there_is_some() {
+    let disk = MemDisk::new();
+    let (log, committer) = starved(&disk);
+    assert!(log.failure().is_none());
+    assert!(!log.has_room_for(1 << 30));
+    disk.set_space(None);
+    assert_eq!(committer.join().unwrap(), 1000);
+    assert!(!log.waits_for_space());
+}
+
+#[test]
+fn a_server_that_ends_does_not_wait_for_room() {
+    let disk = MemDisk::new();
+    let (log, committer) = starved(&disk);
+    log.wait_for_space_no_more();
+    assert!(committer.join().unwrap() < 1000);
+    assert!(log.failure().is_some());
+    disk.set_space(None);
+    let (_, records) = open(&disk.crash(3), Lsn(0), config()).unwrap();
+    assert!(records.len() >= 64, "what was acknowledged is there: {}", records.len());
 }

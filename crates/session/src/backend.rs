@@ -16,6 +16,7 @@ use storage::btree::TreeKind;
 pub use storage::engine::EngineError;
 use storage::engine::{Engine, EngineConfig, Shutdown};
 use storage::kernel::Kernel;
+use storage::pool::PoolError;
 use storage::recovery::Recovered;
 use storage::row::{KeyRange, RowError};
 use storage::table::{Table, TableSpec};
@@ -194,6 +195,14 @@ fn refused(e: impl std::fmt::Display) -> RowError {
     RowError::Storage(e.to_string())
 }
 
+fn engine_error(e: EngineError) -> RowError {
+    match e {
+        EngineError::Pool(PoolError::Disk(e)) | EngineError::Disk(e) if e.is_full() => RowError::Full,
+        EngineError::Row(e) => e,
+        e => refused(e),
+    }
+}
+
 impl DictionaryEngine for Door {
     fn begin(&self) -> Trx {
         self.kernel.begin(TrxOptions::default())
@@ -205,14 +214,14 @@ impl DictionaryEngine for Door {
         self.engine.new_table_id()
     }
     fn create_space(&self) -> Result<SpaceId, RowError> {
-        self.engine.create_space().map_err(refused)
+        self.engine.create_space().map_err(engine_error)
     }
     fn create_tree(&self, space: SpaceId, clustered: bool) -> Result<(IndexId, PageNo), RowError> {
         let kind = if clustered { TreeKind::Clustered } else { TreeKind::Secondary };
-        self.engine.create_tree(space, kind).map_err(refused)
+        self.engine.create_tree(space, kind).map_err(engine_error)
     }
     fn drop_space(&self, space: SpaceId) -> Result<(), RowError> {
-        self.engine.drop_space(space).map_err(refused)
+        self.engine.drop_space(space).map_err(engine_error)
     }
     fn open_table(&self, spec: TableSpec) -> Arc<Table> {
         self.engine.open_table(spec)

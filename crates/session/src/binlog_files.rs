@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use binlog::PurgeError;
 use client_error::{ClientError, connection as error, replication as refused};
-use commit::GtidPositions;
+use commit::{CommitError, GtidPositions};
 use replication::parse_state;
 use sql_syntax::ast;
 
@@ -24,6 +24,14 @@ use crate::variables::Var;
 
 fn log_stopped(e: &impl std::fmt::Display) -> ClientError {
     error::internal(&e.to_string())
+}
+
+/// Why the binary log has no next file.
+fn binlog_error(e: &CommitError) -> ClientError {
+    match e {
+        CommitError::NoRoom(file) => error::no_room(file),
+        e => log_stopped(e),
+    }
 }
 
 /// PURGE BINARY LOGS TO and BEFORE.
@@ -119,10 +127,10 @@ pub(crate) fn flush(session: &mut Session, delete_domains: Option<&[u64]>) -> Re
     }
     match &server.backend().binlog {
         EventLog::OneLog(log) => {
-            log.rotate().map_err(|e| log_stopped(&e))?;
+            log.rotate().map_err(|e| binlog_error(&e.into()))?;
             server.committer().write_state(&forgotten).map_err(|e| log_stopped(&e))?;
         }
-        EventLog::Files(_) => server.committer().next_file(&forgotten).map_err(|e| log_stopped(&e))?,
+        EventLog::Files(_) => server.committer().next_file(&forgotten).map_err(|e| binlog_error(&e))?,
     }
     server.expire_logs();
     Ok(())
@@ -143,12 +151,12 @@ impl Server {
     pub(crate) fn begin_binlog(&self, number: u64, positions: GtidPositions) -> Result<(), ClientError> {
         match &self.backend().binlog {
             EventLog::OneLog(log) => {
-                let begins = self.committer().replace_positions(positions).map_err(|e| log_stopped(&e))?;
+                let begins = self.committer().replace_positions(positions).map_err(|e| binlog_error(&e))?;
                 log.begins_at(begins);
                 Ok(())
             }
             EventLog::Files(_) => {
-                self.committer().begin_files_anew(number, positions).map_err(|e| log_stopped(&e))
+                self.committer().begin_files_anew(number, positions).map_err(|e| binlog_error(&e))
             }
         }
     }

@@ -118,5 +118,5 @@ fn write_admitted(scope: &SessionScope<'_>, table: &TableHandle, state: &Sequenc
     let row = read_sequence(&mut trx, table)?.map(|(_, row)| row);
     write_sequence(&mut trx, table, row.as_ref(), state)?;
     let committed = scope.server.committer().commit(trx, scope.numbering);
-    committed.map(|_| ()).map_err(|e| planning_error(connection::commit_failed(&e.to_string())))
+    committed.map(|_| ()).map_err(|e| planning_error(crate::transaction::commit_error(&e)))
 }

@@ -306,6 +306,7 @@ impl Running {
     /// Ends all connections and waits for them.
     pub fn stop(self) {
         self.server.stopping.store(true, Ordering::SeqCst);
+        self.server.backend.engine.log().wait_for_space_no_more();
         loop {
             // Again and again, until nobody accepts any more: a connection may have been accepted just before. Dumps end last: a commit may still wait for the
             // acknowledgement of a replica.
@@ -400,8 +401,14 @@ impl Drop for Leaving {
 }
 
 /// Tells what went wrong in the engine's threads. A log that has failed ends the server (L7).
-fn watch_engine(server: &Server) {
+fn watch_engine(server: &Server, told_full: &mut bool) {
     let engine = &server.backend.engine;
+    let is_full = engine.log().waits_for_space();
+    if is_full && !*told_full {
+        let text = "InnoDB: the disk is full: the log waits for somebody to free space; commits wait with it";
+        server.log(Severity::Error, 0, text);
+    }
+    *told_full = is_full;
     for error in engine.take_background_errors() {
         server.log(Severity::Error, 0, &format!("InnoDB: {error}"));
     }
@@ -415,8 +422,9 @@ fn watch_engine(server: &Server) {
 /// Ends the statement of a client that has gone: its transaction rolls back and its locks go at once.
 fn watch_hangups(server: &Arc<Server>) {
     let mut gone = Vec::new();
+    let mut told_full = false;
     while !server.is_stopping() {
-        watch_engine(server);
+        watch_engine(server, &mut told_full);
         server.connections.end_overdue(server.now_us());
         server.expire_logs_sometimes();
         let tick = if gone.is_empty() { ACCEPT_TICK } else { HANGUP_TICK };

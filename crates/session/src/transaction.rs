@@ -371,8 +371,7 @@ impl Session {
                 self.after_commit(&done);
                 Ok(())
             }
-            Err(commit::CommitError::CacheFull) => Err(error::cache_full()),
-            Err(e) => Err(error::commit_failed(&e.to_string())),
+            Err(e) => Err(commit_error(&e)),
         }
     }
 
@@ -571,5 +570,14 @@ pub(crate) fn counter_of(statement: &TransactionStatement<'_>) -> Counter {
         TransactionStatement::RollbackTo(_) => Counter::ComRollbackToSavepoint,
         TransactionStatement::Savepoint(_) => Counter::ComSavepoint,
         TransactionStatement::Release(_) => Counter::ComReleaseSavepoint,
+    }
+}
+
+/// What a client is told of a commit that failed.
+pub(crate) fn commit_error(e: &commit::CommitError) -> ClientError {
+    match e {
+        commit::CommitError::CacheFull => error::cache_full(),
+        commit::CommitError::NoRoom(file) => error::no_room(file),
+        e => error::commit_failed(&e.to_string()),
     }
 }

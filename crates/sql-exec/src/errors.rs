@@ -27,6 +27,7 @@ pub(crate) fn row_error(error: RowError, table: &TableHandle, body: Option<&[u8]
         RowError::Corrupt(found) => {
             SqlError::Corrupt { table: table.def.full_name(), detail: found.to_string() }
         }
+        RowError::Full => SqlError::TableFull(table.def.name.clone()),
         RowError::RowGone => SqlError::RowGone,
         RowError::Storage(operation) => SqlError::Io { operation, table: table.def.full_name() },
     }

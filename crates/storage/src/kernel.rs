@@ -25,6 +25,8 @@ pub struct Kernel {
     purged: AtomicU64,
     /// The log below is needed by no snapshot, rollback or purge.
     needed_log: AtomicU64,
+    /// Log bytes that rolling back the running large transactions may take.
+    undo_debt: AtomicU64,
 }
 
 /// The commits that purge has to work through; made once, with the kernel.
@@ -46,8 +48,19 @@ impl Kernel {
             unique,
             purged: AtomicU64::new(0),
             needed_log: AtomicU64::new(0),
+            undo_debt: AtomicU64::new(0),
         };
         (Arc::new(kernel), PurgeQueue(queue))
+    }
+
+    /// A transaction's rollback may take so many more bytes of log; answers what all of them may take.
+    pub(crate) fn owe(&self, bytes: u64) -> u64 {
+        self.undo_debt.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    /// A transaction that owed so much has ended.
+    pub(crate) fn settle(&self, bytes: u64) {
+        self.undo_debt.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Serialises inserts of equal unique keys. Taken before any latch, never while waiting for a row lock.

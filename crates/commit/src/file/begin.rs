@@ -13,12 +13,18 @@ impl Committer {
     pub fn next_file(&self, without: &[u32]) -> Result<(), CommitError> {
         let Some(file) = self.file.get() else { return Ok(()) };
         let mut tail = lock(&file.tail);
+        let before = tail.positions.clone();
         if !without.is_empty() {
             let kept = tail.positions.state().into_iter().filter(|g| !without.contains(&g.domain_id));
             tail.positions = GtidPositions::from_gtids(kept.collect::<Vec<_>>());
             self.order().positions = tail.positions.clone();
         }
-        self.rotate_file(file, &mut tail, &file.options())
+        let rotated = self.rotate_file(file, &mut tail, &file.options());
+        if rotated.is_err() {
+            self.order().positions = before.clone();
+            tail.positions = before;
+        }
+        rotated
     }
 
     /// RESET MASTER, SET GLOBAL gtid_binlog_state: all files go, and the first begins with this state.
@@ -30,7 +36,7 @@ impl Committer {
         }
         self.before_next_file(&tail, Lsn::NONE).map_err(CommitError::NotWritten)?;
         // The engine's log says the same from now on, should the binary log move there.
-        self.replace_positions(positions.clone()).map_err(CommitError::NotWritten)?;
+        self.replace_positions(positions.clone())?;
         let options = file.options();
         let failed = |e: env::DiskError| CommitError::file(&file.files.fail(&e.to_string()));
         file.files.remove_all().map_err(failed)?;

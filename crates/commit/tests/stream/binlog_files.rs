@@ -107,3 +107,39 @@ fn half_a_line_in_the_index_is_no_file() {
     replica.follow(&mut *world.reader(Start::Oldest).unwrap());
     assert_eq!((replica.groups, replica.rotations), (3, 2));
 }
+
+#[test]
+fn a_full_disk_at_any_write_of_a_new_file_leaves_the_old_one_in_use() {
+    let setup = in_files(1, FlushPolicy::Sync);
+    for skip in 0..8 {
+        let (world, sim, mut specs) = new_world(setup);
+        commit_one(&world, 1).unwrap();
+        sim.add_rule(Rule {
+            operation: Operation::Write,
+            path_prefix: "binlog.".to_owned(),
+            skip,
+            times: 1,
+            fault: Fault::Full,
+        });
+        let begun = world.next_file();
+        sim.clear_rules();
+        if let Err(e) = &begun {
+            assert!(e.to_string().contains("the disk has no room for"), "{e}");
+        }
+        commit_one(&world, 2).unwrap();
+        world.next_file().unwrap();
+        commit_one(&world, 3).unwrap();
+        let files = world.files.as_ref().unwrap().files().len();
+        assert_eq!(files, if begun.is_ok() { 3 } else { 2 }, "write {skip}");
+        drop(world);
+        sim.crash();
+        let world = World::open(&sim, setup, &mut specs).unwrap();
+        let mut replica = Replica::default();
+        replica.follow(&mut *world.reader(Start::Oldest).unwrap());
+        assert_eq!(replica.groups, 3, "write {skip}");
+        assert_eq!(world.state()["t0"], replica.state["t0"]);
+        if skip == 0 {
+            assert!(begun.is_err(), "the rule hits");
+        }
+    }
+}

@@ -296,7 +296,7 @@ impl Disk for MemDisk {
         Ok(Box::new(()))
     }
     fn free_space(&self) -> DiskResult<u64> {
-        Ok(u64::MAX)
+        Ok(self.state.lock().unwrap().space.unwrap_or(u64::MAX))
     }
 }
 

@@ -238,6 +238,10 @@ pub(crate) fn storage_error(error: RowError, table: &str) -> SqlError {
         RowError::LockWaitTimeout | RowError::NoWait => SqlError::LockWaitTimeout,
         RowError::Interrupted => SqlError::Interrupted,
         RowError::Corrupt(found) => SqlError::Corrupt { table: table.to_owned(), detail: found.to_string() },
+        RowError::Full if table.is_empty() => {
+            SqlError::Other { errno: 1021, state: *b"HY000", text: "Disk full".to_owned() }
+        }
+        RowError::Full => SqlError::TableFull(table.to_owned()),
         other => SqlError::Io { operation: other.to_string(), table: table.to_owned() },
     }
 }

@@ -70,7 +70,7 @@ impl Work<'_> {
     pub(super) fn begin_change(&mut self, table: &Arc<Table>) -> Result<TrxId, RowError> {
         // Dropping a table makes room: the dictionary may use the log's reserve.
         if table.spec().space != SpaceId(0) && self.kernel.store.log.space_is_low() {
-            return Err(RowError::Storage("the log's volume is full".to_owned()));
+            return Err(RowError::Full);
         }
         if !self.t.tables.iter().any(|t| t.spec().id == table.spec().id) {
             self.t.tables.push(Arc::clone(table));

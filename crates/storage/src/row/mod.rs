@@ -51,6 +51,7 @@ use page_format::SplicesBuf;
 use crate::lock::LockError;
 pub use crate::lock::Strength;
 use crate::mtr::StoreError;
+use crate::pool::PoolError;
 
 /// How a read sees and locks rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +139,8 @@ pub enum RowError {
     RowGone,
     /// Bytes that cannot be explained.
     Corrupt(Corruption),
+    /// 1114: the disk has no room for the change.
+    Full,
     /// The buffer pool, the log or the disk refused.
     Storage(String),
 }
@@ -163,6 +166,7 @@ impl fmt::Display for RowError {
             Self::KeyTooLong { bytes } => write!(f, "key of {bytes} bytes is too long"),
             Self::RowGone => write!(f, "the row is no longer there"),
             Self::Corrupt(found) => found.fmt(f),
+            Self::Full => f.write_str("the disk is full"),
             Self::Storage(what) => f.write_str(what),
         }
     }
@@ -180,6 +184,7 @@ impl From<StoreError> for RowError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Corrupt(found) => Self::Corrupt(found),
+            StoreError::Pool(PoolError::Disk(e)) if e.is_full() => Self::Full,
             other => Self::Storage(other.to_string()),
         }
     }

@@ -139,6 +139,8 @@ pub(crate) struct State {
     pub(crate) latest_locks: LatestLocks,
     pub(crate) scratch: Scratch,
     pub(crate) pace: Pace,
+    /// What it has said that its rollback may take of the log.
+    owes: u64,
     pub(crate) events: Events,
     prepared: Option<Prepared>,
     /// The binary log's files decide what becomes of it.
@@ -195,6 +197,7 @@ impl State {
             latest_locks: LatestLocks::default(),
             scratch: Scratch::default(),
             pace: Pace::default(),
+            owes: 0,
             events: Events::default(),
             prepared: None,
             pending: false,
@@ -421,6 +424,7 @@ impl Trx {
             return;
         }
         self.state.view = None;
+        self.kernel.settle(std::mem::take(&mut self.state.owes));
         self.kernel.locks.release_all(self.state.slot.owner());
         self.kernel.trxs.slots().give_back(&self.state.slot);
     }

@@ -8,6 +8,10 @@
 //! ready to run: the others' short transactions go first, as they would after a wait. A load that runs alone offers nothing: on a busy
 //! machine each offer is a time slice that some other program takes.
 //!
+//! The same step looks at the disk: what the transaction has logged, its rollback may have to log again in part. While the volume has no room
+//! for that, for all running large transactions together, the change is refused (the table is full): a rollback is not short of log, and
+//! the small transactions of others still find room.
+//!
 //! # Invariants
 //! P1. At a change a transaction has at most two steps of its own log that are not durable, so its commit waits for no more (L3).
 //! P2. A small transaction never waits: it ends before its first step does.
@@ -24,6 +28,9 @@ const STEP: u64 = 512 << 10;
 /// Changes between two offers of the processor: each change would make the large transaction several times slower on a machine
 /// that has no core to spare, none would more than double the others' p99 there.
 const YIELD_EVERY: u32 = 4;
+
+/// A compensation holds no more than the old half of what it undoes.
+const UNDO_SHARE: u64 = 2;
 
 /// Changes for which the last sight of another writer counts.
 const COMPANY: u32 = 256;
@@ -68,6 +75,7 @@ impl Trx {
 
     fn step(&mut self, bytes: u64) -> Result<(), RowError> {
         self.work().list_records()?;
+        self.owe_undo((bytes - self.state.pace.bytes) / UNDO_SHARE)?;
         let pace = &mut self.state.pace;
         pace.bytes = bytes;
         let last = std::mem::replace(&mut pace.last, self.state.last);
@@ -78,6 +86,12 @@ impl Trx {
         }
         // The record at `last` is durable when its first byte is: durable LSNs are ends of frames.
         log.wait_commit(last + 1).map_err(|e| RowError::Storage(e.to_string()))
+    }
+
+    fn owe_undo(&mut self, bytes: u64) -> Result<(), RowError> {
+        self.state.owes += bytes;
+        let all = self.kernel.owe(bytes);
+        if self.kernel.store.log.has_room_for(all) { Ok(()) } else { Err(RowError::Full) }
     }
 }
 
