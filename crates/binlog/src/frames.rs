@@ -87,6 +87,34 @@ impl Frames {
         Ok(())
     }
 
+    /// Whether a record begins at `lsn`, or the durable log ends there.
+    pub(crate) fn begins_record(&mut self, lsn: Lsn) -> Result<bool, ReadError> {
+        if lsn == self.source.durable() {
+            return Ok(true);
+        }
+        if self.source.segment_of(lsn).is_none_or(|s| lsn < s.frames()) {
+            return Ok(false);
+        }
+        let mut at = self.locate(lsn)?;
+        loop {
+            match self.step(at)? {
+                Step::Frame if lsn < self.held.end => break,
+                Step::Frame => at = self.next_start(),
+                Step::Segment(_, first) => at = first,
+                Step::End => return Ok(false),
+            }
+        }
+        let mut record = self.held.start + HEADER;
+        let mut rest = self.held.payload.as_slice();
+        while record < lsn {
+            let len = record_len(rest).map_err(|e| self.corrupt(record, e))?;
+            record = record + len as u64;
+            rest = &rest[len..];
+        }
+        // What a frame's header stands at is the end of the record before it.
+        Ok(record == lsn || lsn == self.held.start)
+    }
+
     /// Copies the record at `lsn` without looking at its frame: for lists of places whose records are verified.
     pub(crate) fn unverified(&mut self, lsn: Lsn, out: &mut Vec<u8>) -> Result<(), ReadError> {
         if self.source.recent(lsn, out) {

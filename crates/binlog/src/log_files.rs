@@ -201,6 +201,13 @@ impl Binlog {
         }
     }
 
+    /// Whether a record begins at this place, or the log ends there: what a client may name as a position.
+    pub fn is_boundary(&self, position: Position) -> Result<bool, ReadError> {
+        let segments = self.segments();
+        let Some(segment) = segments.iter().find(|s| s.number == position.segment) else { return Ok(false) };
+        Frames::new(Arc::clone(&self.shared.source)).begins_record(segment.start + position.offset)
+    }
+
     /// The state behind all durable groups below `end`.
     fn newest_state(&self, end: Lsn) -> Result<Vec<Gtid>, ReadError> {
         let mut state: Vec<Gtid> = Vec::new();

@@ -106,13 +106,11 @@ pub(crate) fn inet_aton(args: Args<'_>, ctx: &mut Context) -> Answer {
         let n: Option<u64> = std::str::from_utf8(part).ok().and_then(|t| t.parse().ok());
         numbers.push(some!(n.filter(|n| *n < 256)));
     }
-    if numbers.len() > 4 {
-        return NULL;
-    }
-    // `1.2` is 1.0.0.2.
+    // `1.2` is 1.0.0.2; more than four parts go on to the left.
     let (last, first) = some!(numbers.split_last());
-    let high = first.iter().enumerate().fold(0, |n, (i, part)| n | part << (24 - 8 * i));
-    Ok(Value::UInt(high | last))
+    let high = first.iter().fold(0u64, |n, part| n << 8 | part);
+    let missing = if matches!(numbers.len(), 2 | 3) { 8 * (4 - numbers.len() as u32) } else { 0 };
+    Ok(Value::UInt((high << missing) << 8 | last))
 }
 
 /// INET_NTOA(number).

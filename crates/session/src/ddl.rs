@@ -182,6 +182,8 @@ pub(crate) fn with_context<R>(
     let client_charset = session.settings.client;
     let log = session.settings.trx.log;
     let annotation = std::mem::take(&mut session.annotation);
+    let locals = session.locals.clone();
+    let params = if locals.is_some() { session.params.clone() } else { Vec::new() };
     let server_collation = session
         .variables
         .get(Var::COLLATION_SERVER)
@@ -209,6 +211,8 @@ pub(crate) fn with_context<R>(
         commit: &mut commit,
         log,
         annotation: &annotation,
+        locals: locals.as_deref().map(|names| names as &dyn sql_plan::Locals),
+        params: &params,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use client_error::{ClientError, connection as error};
+use sql_plan::error::SqlError;
 use sql_syntax::ast::{self, Expr, Ident};
 use types::Value;
 
@@ -47,6 +48,9 @@ pub(crate) fn execute(
     e: &ast::Execute<'_>,
     reply: Reply,
 ) -> Result<Then, ClientError> {
+    if e.params.iter().any(is_word) {
+        return with_words(session, out, e, reply);
+    }
     let mut values = Vec::with_capacity(e.params.len());
     for param in e.params {
         values.push(statement::evaluate(session, param)?);
@@ -68,6 +72,68 @@ pub(crate) fn execute(
             run(session, out, &mut statement, values, reply)
         }
     }
+}
+
+/// DEFAULT and IGNORE are no values: they stand in the statement's text where the parameter stood.
+fn is_word(param: &Expr<'_>) -> bool {
+    matches!(param, Expr::Default | Expr::Ignore)
+}
+
+/// EXECUTE ... USING with DEFAULT or IGNORE among the parameters.
+fn with_words(
+    session: &mut Session,
+    out: &mut Output,
+    e: &ast::Execute<'_>,
+    reply: Reply,
+) -> Result<Then, ClientError> {
+    let text = match e.source {
+        ast::ExecuteSource::Name(name) => {
+            let name = name.text().into_owned();
+            let statement =
+                session.prepared.take_named(&name).ok_or_else(|| error::unknown_handler(&name, "EXECUTE"))?;
+            let text = statement.text.to_vec();
+            session.prepared.put_named(&name, statement);
+            text
+        }
+        ast::ExecuteSource::Immediate(source) => source_text(session, &source)?,
+    };
+    let places = sql_syntax::parameter_positions(&text, session.settings.parse);
+    if places.len() != e.params.len() {
+        return Err(error::wrong_arguments("EXECUTE"));
+    }
+    let mut values = Vec::with_capacity(e.params.len());
+    let mut written = Vec::with_capacity(text.len() + 8 * e.params.len());
+    let mut from = 0;
+    for (param, place) in e.params.iter().zip(places) {
+        written.extend_from_slice(&text[from..place]);
+        match param {
+            Expr::Default => written.extend_from_slice(b" DEFAULT "),
+            Expr::Ignore => written.extend_from_slice(b" IGNORE "),
+            value => {
+                written.push(b'?');
+                values.push(statement::evaluate(session, value)?);
+            }
+        }
+        from = place + 1;
+    }
+    written.extend_from_slice(&text[from..]);
+    let prepared = apart(session, Vec::new(), |session| {
+        // The text was right with a value there.
+        let arena = sql_syntax::Arena::new();
+        match sql_syntax::parse(
+            &arena,
+            &written,
+            sql_syntax::ParseOptions { params: true, ..session.settings.parse },
+        ) {
+            Ok(_) => sql::prepare(session, &written),
+            Err(_) => {
+                sql::prepare(session, &text)?;
+                Err(ClientError::from(&SqlError::default_as_parameter()))
+            }
+        }
+    })?;
+    let mut statement = crate::prepared::PreparedStatement::new(0, &written, prepared.params, prepared.plan);
+    run(session, out, &mut statement, values, reply)
 }
 
 fn run(

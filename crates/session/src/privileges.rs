@@ -44,7 +44,11 @@ pub(crate) fn check(session: &Session, statement: &Statement<'_>) -> Outcome {
         S::CreateView(s) => {
             let replaces = s.mode.or_replace || s.alter;
             let wanted = if replaces { P::CREATE_VIEW | P::DROP } else { P::CREATE_VIEW };
-            session.need_table(&s.name, wanted)
+            session.need_table(&s.name, wanted)?;
+            match &s.definer {
+                Some(account) => session.need_definer(&crate::program::definer(session, Some(account))),
+                None => Ok(()),
+            }
         }
         S::DropView(s) | S::DropSequence(s) => each(s.names, |name| session.need_table(name, P::DROP)),
         S::CreateSequence(s) => session.need_table(&s.name, P::CREATE),

@@ -235,6 +235,8 @@ fn run(backend: &Backend, text: &str) -> SqlResult<()> {
             commit: &mut commit,
             log: storage::trx::LogOptions::default(),
             annotation: b"",
+            locals: None,
+            params: &[],
         },
     )
     .map(|_| ())

@@ -96,7 +96,8 @@ impl<'a> Planner<'a> {
             A::Special(special) => self.special(special, clause),
             A::Aggregate(aggregate) => self.aggregate(aggregate, clause),
             A::Window(call) => self.window_call(call, clause),
-            A::Default | A::Ignore => Err(SqlError::not_supported("DEFAULT in an expression")),
+            // The grammar has these words as whole values only: here a parameter of EXECUTE stood.
+            A::Default | A::Ignore => Err(SqlError::default_as_parameter()),
         }
     }
 

@@ -17,12 +17,29 @@ use crate::planner::Planner;
 use crate::scope::Name;
 use crate::typing::{of_column, unify};
 
+/// A literal, with a sign or a collation: what NAME_CONST takes.
+fn is_plain_constant(e: &ast::Expr<'_>) -> bool {
+    match e {
+        ast::Expr::Literal(_) => true,
+        ast::Expr::Unary { op: ast::UnaryOp::Neg, expr } => matches!(expr, ast::Expr::Literal(_)),
+        ast::Expr::Collate { expr, .. } => is_plain_constant(expr),
+        _ => false,
+    }
+}
+
 impl<'a> Planner<'a> {
     pub(crate) fn call(&mut self, call: &ast::Call<'a>, clause: Clause) -> SqlResult<Typed> {
         if let Some(database) = call.database {
             return self.stored(&database.text(), &call.name.text(), call.args, clause);
         }
         let name = call.name.text().to_lowercase();
+        if !call.arg_names.is_empty() && function::find(&name).is_some() {
+            return Err(SqlError::named_arguments(&call.name.text()));
+        }
+        if name == "name_const" && !call.args.iter().all(is_plain_constant) {
+            let text = "Incorrect arguments to NAME_CONST".to_owned();
+            return Err(SqlError::Other { errno: 1210, state: *b"HY000", text });
+        }
         let typed = match self.session_value(&name, call.args, clause) {
             Ok(None) => self.call_function(&name, call.args, clause),
             Ok(Some(typed)) => Ok(typed),

@@ -210,8 +210,8 @@ fn insert_row<'a>(
 
 fn assign_value<'a>(planner: &mut Planner<'a>, e: &ast::Expr<'a>, clause: Clause) -> SqlResult<AssignValue> {
     match e {
-        ast::Expr::Default => Ok(AssignValue::Default),
-        ast::Expr::Ignore => Err(SqlError::not_supported("IGNORE as a value")),
+        // An UPDATE has left out what it is to IGNORE.
+        ast::Expr::Default | ast::Expr::Ignore => Ok(AssignValue::Default),
         other => {
             let typed = planner.expr(other, clause)?;
             if let Expr::Row(_) = typed.expr {
@@ -274,6 +274,9 @@ pub(crate) fn assignments_for<'a>(
             }
             return Err(SqlError::UnknownColumn { name: Name::of(&item.column).text(), clause });
         };
+        if matches!(item.value, ast::Expr::Ignore) {
+            continue;
+        }
         let value = assign_value(planner, &item.value, clause)?;
         out.push((column.slot, Assignment { column: usize::from(column.column), value }));
     }

@@ -290,6 +290,18 @@ impl SqlError {
     pub fn not_supported(what: impl Into<String>) -> Self {
         Self::NotSupported(what.into())
     }
+
+    /// EXECUTE ... USING DEFAULT or IGNORE for a parameter that is not a column's whole new value.
+    pub fn default_as_parameter() -> Self {
+        let text = "Default/ignore value is not supported for such parameter usage".to_owned();
+        Self::Other { errno: 4032, state: *b"HY000", text }
+    }
+
+    /// A native function called with `expr AS name`.
+    pub fn named_arguments(function: &str) -> Self {
+        let text = format!("Incorrect parameters in the call to native function '{function}'");
+        Self::Other { errno: 1583, state: *b"42000", text }
+    }
 }
 
 pub type SqlResult<T> = Result<T, SqlError>;

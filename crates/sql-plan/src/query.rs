@@ -410,6 +410,15 @@ impl<'a> Planner<'a> {
         }
         let name = alias.unwrap_or_else(|| match &item.expr {
             ast::Expr::Literal(ast::Literal::String(text)) => String::from_utf8_lossy(text).into_owned(),
+            // NAME_CONST is its name.
+            ast::Expr::Call(call) if call.name.is("name_const") && call.database.is_none() => {
+                match call.args.first() {
+                    Some(ast::Expr::Literal(ast::Literal::String(text))) => {
+                        String::from_utf8_lossy(text).into_owned()
+                    }
+                    _ => String::from_utf8_lossy(item.text).into_owned(),
+                }
+            }
             _ => String::from_utf8_lossy(item.text).into_owned(),
         });
         ColumnMeta::plain(name, typed.ty)

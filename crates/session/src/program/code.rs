@@ -128,6 +128,8 @@ pub(crate) enum Op {
     },
     Return(usize),
     CaseNotFound,
+    /// A row variable was given a value that has not as many columns as it.
+    WrongColumns(usize),
 }
 
 /// Where FETCH puts a value.

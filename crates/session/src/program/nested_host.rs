@@ -397,7 +397,13 @@ impl<'s, 'a> NestedHost<'s, 'a> {
             None => None,
         };
         let row_count = self.scope.row_count;
-        let found = signal::diagnostics(g, number, &self.diagnostics, row_count)?;
+        let found = match signal::diagnostics(g, number, &self.diagnostics, row_count) {
+            Ok(found) => found,
+            Err(e) => {
+                self.diagnostics.add(Level::Error, e, u64::MAX);
+                return Ok(());
+            }
+        };
         for ((target, _), value) in g.items.iter().zip(found) {
             match target {
                 ast::IntoTarget::User(name) => self.set_user_variable(&name.text().to_lowercase(), value),

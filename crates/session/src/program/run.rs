@@ -214,6 +214,7 @@ impl Run<'_> {
             }
             Op::Return(unit) => return Ok(Flow::Return(host.eval(&program.units[*unit], true)?)),
             Op::CaseNotFound => return Err(error::case_not_found().into()),
+            Op::WrongColumns(count) => return Err(error::operand_columns(*count).into()),
         }
         Ok(Flow::Next)
     }

@@ -150,7 +150,7 @@ pub(crate) fn signal(
     }
 }
 
-/// The values that GET DIAGNOSTICS asks for.
+/// The values that GET DIAGNOSTICS asks for. An error here is a condition beside those that were there, not the statement's outcome.
 pub(super) fn diagnostics(
     g: &ast::GetDiagnostics<'_>,
     number: Option<Value>,
@@ -213,7 +213,14 @@ pub(crate) fn get_diagnostics(
         Some(e) => Some(statement::evaluate(session, e)?),
         None => None,
     };
-    let found = diagnostics(g, number, &session.diagnostics, session.row_count)?;
+    let found = match diagnostics(g, number, &session.diagnostics, session.row_count) {
+        Ok(found) => found,
+        Err(e) => {
+            session.diagnostics.add(Level::Error, e, session.settings.max_error_count);
+            session.send_ok(out, &Done::default(), reply.more);
+            return Ok(());
+        }
+    };
     let names = session.locals.clone().unwrap_or_default();
     for ((target, _), value) in g.items.iter().zip(found) {
         match target {

@@ -75,6 +75,15 @@ pub(super) fn events(
     }
     let read = |e: ReadError| failed(&e.to_string());
     let name = server.backend().binlog.name(number);
+    let begins = match &server.backend().binlog {
+        EventLog::OneLog(log) => {
+            from <= 4 || log.is_boundary(Position { segment: number, offset: from }).map_err(read)?
+        }
+        EventLog::Files(files) => begins_event(files, number, from).map_err(read)?,
+    };
+    if !begins {
+        return Err(failed("Wrong offset or I/O error"));
+    }
     if let EventLog::Files(files) = &server.backend().binlog {
         let shown = of_file(&mut list, &mut page, &name, files, (number, from));
         return shown.map(|()| list).map_err(|e| failed(&e.to_string()));
@@ -102,6 +111,18 @@ pub(super) fn events(
         }
     }
     Ok(list)
+}
+
+/// Whether an event of a file begins at this place, or the file ends there.
+fn begins_event(files: &Files, number: u64, from: u64) -> Result<bool, ReadError> {
+    let mut events = files.events(number)?;
+    events.seek(4);
+    while events.at() < from
+        && let Some(header) = events.peek()?
+    {
+        events.skip(&header);
+    }
+    Ok(from <= 4 || events.at() == from)
 }
 
 /// The events of a file of its own, as they stand there.

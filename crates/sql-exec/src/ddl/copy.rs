@@ -230,7 +230,7 @@ pub(super) fn fill_from_query(
             settings: cx.settings,
             workspace: cx.workspace,
         };
-        Exec::new(plan, &[], &mut exec_cx).lock_what_is_read().collect(query)?
+        Exec::new(plan, cx.params, &mut exec_cx).lock_what_is_read().collect(query)?
     };
     let mut exec_cx = in_change(cx, change);
     let insert = InsertPlan {

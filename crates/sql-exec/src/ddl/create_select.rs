@@ -8,6 +8,7 @@ use std::sync::Arc;
 use catalog::{ColumnDef, DefaultLiteral, DefaultValue, Snapshot, TableDef, TableHandle, same_name};
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
+use sql_plan::PlanContext;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::expr::Expr;
 use sql_plan::meta::{ColumnMeta, FieldType};
@@ -29,7 +30,7 @@ pub(super) fn table(
 ) -> SqlResult<Outcome> {
     let Some(query) = s.query else { return Err(SqlError::TableMustHaveColumns) };
     let plan = {
-        let context = cx.plan_context();
+        let context = PlanContext { locals: cx.locals, ..cx.plan_context() };
         sql_plan::plan(&ast::Statement::Query(query), 0, &context)?
     };
     let Some(plan) = plan else { return Err(SqlError::not_supported("this SELECT")) };

@@ -26,7 +26,7 @@ use catalog::{CatalogChange, SessionCatalog, TableHandle};
 use charset::{Charset, Collation};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::plan::VirtualTable;
-use sql_plan::{PlanContext, Variables};
+use sql_plan::{Locals, PlanContext, Variables};
 use sql_syntax::ast;
 use storage::row::RowError;
 use storage::trx::{LogOptions, Trx};
@@ -53,6 +53,9 @@ pub struct DdlContext<'a> {
     pub workspace: &'a mut Workspace,
     pub variables: &'a dyn Variables,
     pub virtual_table: &'a dyn Fn(&str, &str) -> Option<VirtualTable>,
+    /// Variables of the program that runs the statement, by name, and the values of all its variables.
+    pub locals: Option<&'a dyn Locals>,
+    pub params: &'a [types::Value],
     pub settings: ExecSettings,
     /// Empty when none is chosen.
     pub database: &'a str,

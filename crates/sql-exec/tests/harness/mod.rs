@@ -381,6 +381,8 @@ impl Server {
             commit: &mut commit,
             log: storage::trx::LogOptions::default(),
             annotation: b"",
+            locals: None,
+            params: &[],
         };
         run(&mut cx)
     }

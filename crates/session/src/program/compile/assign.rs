@@ -91,6 +91,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// A value of another number of columns is an error when the statement runs, not when the program is made.
     pub(super) fn set_row(
         &mut self,
         fields: &[(String, Slot, ExprType)],
@@ -105,10 +106,12 @@ impl Compiler<'_> {
             }
             Some(ast::Expr::Column(ast::ColumnRef { table: None, name })) => {
                 let Some(Named::Row(from)) = self.names.variable(&name.text()).cloned() else {
-                    return Err(error::operand_columns(fields.len()));
+                    self.emit(Op::WrongColumns(fields.len()));
+                    return Ok(());
                 };
                 if from.len() != fields.len() {
-                    return Err(error::operand_columns(fields.len()));
+                    self.emit(Op::WrongColumns(fields.len()));
+                    return Ok(());
                 }
                 for ((_, slot, _), (field, _, _)) in fields.iter().zip(&from) {
                     let text = format!("DO `{}`.`{field}`", name.text());
@@ -121,7 +124,9 @@ impl Compiler<'_> {
                     self.emit(Op::SetNull(*slot));
                 }
             }
-            Some(_) => return Err(error::operand_columns(fields.len())),
+            Some(_) => {
+                self.emit(Op::WrongColumns(fields.len()));
+            }
         }
         Ok(())
     }
