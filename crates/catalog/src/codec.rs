@@ -4,6 +4,7 @@
 //! ```text
 //! format u8 = 2 | table id varint | version varint | space varint | schema, name: string | collation u16
 //! comment, options: string | created varint | columns varint, {column} | indexes varint, {index} | rules (`codec_rules`)
+//! [formats varint, {old format}]: only when rows have older layouts (`row_format::OldFormat`)
 //! column: name string | type | flags u8 | width varint (0 = none, else + 1) | decimals u8 (255 = none) | default | comment string |
 //!         generated u8 (0 no, 1 virtual, 2 stored) [expression string] | check u8 (0 no, 1) [expression string]
 //!   flags: 1 nullable, 2 zerofill, 4 on update now, 8 auto_increment, 16 invisible, 32 json
@@ -20,7 +21,7 @@
 
 use base::{Corruption, IndexId, PageNo, Put, Reader, SpaceId, TableId};
 use charset::Collation;
-use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_column};
+use row_format::{Column, ColumnType, IntSize, KeyPart, OldFormat, RowLayout, RowView, encode_column};
 use types::FixedKind;
 
 use crate::definition::{
@@ -50,6 +51,10 @@ impl TableDef {
             encode_index(index, out);
         }
         crate::codec_rules::encode(self, out);
+        if !self.formats.is_empty() {
+            out.put_varint(self.formats.len() as u64);
+            self.formats.iter().for_each(|format| format.encode(out));
+        }
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self, Corruption> {
@@ -66,6 +71,7 @@ impl TableDef {
             options: text(r, "options")?,
             created: r.varint("created")?,
             columns: Vec::new(),
+            formats: Vec::new(),
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
@@ -79,6 +85,11 @@ impl TableDef {
             def.indexes.push(decode_index(r, def.columns.len())?);
         }
         crate::codec_rules::decode(&mut def, r)?;
+        if !r.is_empty() {
+            for _ in 0..r.length("formats")? {
+                def.formats.push(OldFormat::decode(r, def.columns.len())?);
+            }
+        }
         r.finish("table definition")?;
         if def.indexes.is_empty() {
             return Err(Corruption::new("table definition", "indexes", "at least one", 0));
@@ -389,6 +400,7 @@ mod tests {
                     DefaultValue::Literal(DefaultLiteral(Value::str(b"x", latin))),
                 ),
             ],
+            formats: Vec::new(),
             indexes: vec![IndexDef {
                 id: IndexId(9),
                 root: PageNo(3),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{IndexId, PageNo, SpaceId, TableId};
 use charset::Collation;
 use log_format::definition::{DefinedColumn, Definition, Shape};
-use row_format::{Column, ColumnType, KeyPart, RowLayout};
+use row_format::{Column, ColumnType, KeyPart, OldFormat, RowLayout};
 use storage::table::{IndexSpec, TableSpec};
 use types::Value;
 
@@ -156,6 +156,8 @@ pub struct TableDef {
     pub schema: String,
     pub name: String,
     pub columns: Vec<ColumnDef>,
+    /// Layouts that rows had before columns came, went or moved without rows being touched; oldest first.
+    pub formats: Vec<OldFormat>,
     pub indexes: Vec<IndexDef>,
     pub collation: Collation,
     pub comment: String,
@@ -215,6 +217,7 @@ impl TableDef {
             version: self.version,
             space: self.space,
             layout: Arc::new(self.layout()),
+            formats: self.formats.as_slice().into(),
             indexes: self.indexes.iter().map(IndexDef::spec).collect(),
             auto_increment: self.auto_increment(),
             name: self.full_name(),

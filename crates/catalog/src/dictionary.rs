@@ -62,6 +62,7 @@ pub(crate) fn spec() -> TableSpec {
         version: 1,
         space: DICTIONARY_SPACE,
         layout: Arc::new(RowLayout::new(columns)),
+        formats: Arc::default(),
         indexes: vec![IndexSpec {
             id: DICTIONARY_INDEX,
             root: DICTIONARY_ROOT,

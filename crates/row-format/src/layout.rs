@@ -49,6 +49,9 @@ impl RowLayout {
     pub(crate) fn shape(&self, i: usize) -> Shape {
         self.shapes[i]
     }
+    pub(crate) fn all_shapes(&self) -> &[Shape] {
+        &self.shapes
+    }
     pub fn len(&self) -> usize {
         self.columns.len()
     }

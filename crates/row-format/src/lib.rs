@@ -15,6 +15,7 @@
 mod checksum;
 mod column;
 mod encode;
+mod history;
 pub mod key;
 mod layout;
 mod packed;
@@ -26,6 +27,7 @@ mod view;
 pub use checksum::row_checksum;
 pub use column::{Column, ColumnType, IntSize};
 pub use encode::{EncodeError, encode_column, encode_row};
+pub use history::{OldFormat, Shapes, Source};
 pub use key::KeyPart;
 pub use layout::RowLayout;
 pub use packed::{decode, set_value};

@@ -97,6 +97,7 @@ fn sbtest(kernel: &Kernel) -> Arc<Table> {
         version: 1,
         space,
         layout,
+        formats: Arc::default(),
         indexes,
         auto_increment: None,
         name,

@@ -28,7 +28,7 @@ use page_format::{PageOp, record_flags};
 use crate::btree::overflow::free_value;
 use crate::kernel::{Kernel, PurgeQueue};
 use crate::row::{RowError, entry_is_needed, free_chains, overflow_chains, read_record, remove_entry};
-use crate::table::{Table, TableSource};
+use crate::table::{Table, TableSource, is_current};
 use crate::trx::CommittedTrx;
 
 /// The consumer of committed transactions. Runs in one thread.
@@ -117,7 +117,7 @@ impl Purge {
         let (done, exists) = match &record {
             Record::RowDelete(delete) => (self.purge_delete(at, delete), self.has_table(delete.table)),
             Record::RowInsert(insert) => (self.purge_insert(insert), self.has_table(insert.table)),
-            Record::RowUpdate(update) => (self.purge_update(update), self.has_table(update.table)),
+            Record::RowUpdate(update) => (self.purge_update(at, update), self.has_table(update.table)),
             Record::SecIndex(entry) => (self.purge_entry(entry), self.index(entry).is_some()),
             _ => (Ok(()), true),
         };
@@ -150,7 +150,7 @@ impl Purge {
             Ok(())
         })?;
         match body {
-            Some(body) => free_chains(&self.kernel, &table, &body),
+            Some(body) => free_chains(&self.kernel, &table, delete.version.roll, &body),
             None => Ok(()),
         }
     }
@@ -158,16 +158,16 @@ impl Purge {
     /// An insert over a deleted row: the chains of that row are nobody's now.
     fn purge_insert(&self, insert: &RowInsert<'_>) -> Result<(), RowError> {
         let over = insert.over.as_ref().filter(|_| insert.flags & row_flags::OVERFLOW_BEFORE != 0);
-        let Some(body) = over.and_then(|over| over.body) else { return Ok(()) };
+        let Some((roll, body)) = over.and_then(|o| Some((o.version.roll, o.body?))) else { return Ok(()) };
         match self.tables.table(insert.table) {
-            Some(table) => free_chains(&self.kernel, &table, body),
+            Some(table) => free_chains(&self.kernel, &table, roll, body),
             None => Ok(()),
         }
     }
 
     /// An update of a row with long values: chains of the old body that the new one does not have. Such a record has the whole
     /// body before.
-    fn purge_update(&self, update: &RowUpdate<'_>) -> Result<(), RowError> {
+    fn purge_update(&self, at: Lsn, update: &RowUpdate<'_>) -> Result<(), RowError> {
         let (Before::Full(old), true) = (update.before, update.flags & row_flags::OVERFLOW_BEFORE != 0)
         else {
             return Ok(());
@@ -180,11 +180,11 @@ impl Purge {
                 Corruption::new(update.part.page, "splices", "those of the body before", "others").into()
             );
         }
-        let layout = &table.spec().layout;
-        let kept = overflow_chains(layout, &new, flags & record_flags::OVERFLOW != 0)?;
-        for (column, chain) in overflow_chains(layout, old, true)? {
-            if !kept.contains(&(column, chain)) {
-                free_value(&self.kernel.store, table.spec().space, chain)?;
+        let spec = table.spec();
+        let kept = overflow_chains(spec.shapes_of(at), &new, flags & record_flags::OVERFLOW != 0)?;
+        for (_, chain) in overflow_chains(spec.shapes_of(update.version.roll), old, true)? {
+            if !kept.iter().any(|(_, kept)| *kept == chain) {
+                free_value(&self.kernel.store, spec.space, chain)?;
             }
         }
         Ok(())
@@ -197,7 +197,13 @@ impl Purge {
         if !leaf.exact() || !leaf.record()?.is_deleted() {
             return Ok(());
         }
-        if entry_is_needed(&self.kernel, &table, index, entry.key, None)? {
+        let needed = entry_is_needed(&self.kernel, &table, index, entry.key, None);
+        // A definition that was replaced meanwhile may not know the layout of the rows looked at: look again.
+        if !is_current(&*self.tables, &table) {
+            drop(leaf);
+            return self.purge_entry(entry);
+        }
+        if needed? {
             return Ok(());
         }
         remove_entry(&self.kernel, &table, index, leaf, entry.key, |leaf, op| {

@@ -6,12 +6,14 @@
 //!     secondary index is unique on its index columns alone, unless one of them is NULL.
 //! T3. The AUTO_INCREMENT counter only grows. What it has handed out and is not the maximum of the live rows is
 //!     remembered on the clustered root page before the row that carries it goes away.
+//! T4. A row version made by a record below `formats.last().until` may have an older layout (`row_format::OldFormat`). Who changes or
+//!     deletes such a row gives it the newest layout first, so a body that stands delete-marked has the layout of its delete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
-use row_format::{KeyPart, RowLayout};
+use row_format::{KeyPart, OldFormat, RowLayout, Shapes};
 
 use crate::btree::{Tree, TreeKind};
 
@@ -37,6 +39,8 @@ pub struct TableSpec {
     pub version: u32,
     pub space: SpaceId,
     pub layout: Arc<RowLayout>,
+    /// Layouts that rows had before, oldest first.
+    pub formats: Arc<[OldFormat]>,
     /// `[0]` is the clustered index.
     pub indexes: Vec<IndexSpec>,
     /// Column number of the AUTO_INCREMENT column.
@@ -52,6 +56,20 @@ impl TableSpec {
     pub fn has_hidden_key(&self) -> bool {
         self.indexes[0].parts.is_empty()
     }
+
+    /// The layout of a row version that the record at `roll` made; `None` = the newest one.
+    #[inline]
+    pub(crate) fn old_format(&self, roll: Lsn) -> Option<&OldFormat> {
+        match self.formats.last() {
+            Some(last) if roll < last.until() => self.formats.iter().find(|f| roll < f.until()),
+            _ => None,
+        }
+    }
+
+    /// How the columns of such a version are found.
+    pub(crate) fn shapes_of(&self, roll: Lsn) -> Shapes<'_> {
+        self.old_format(roll).map_or_else(|| self.layout.shapes(), OldFormat::shapes)
+    }
 }
 
 /// Finds tables for rollback of recovered transactions and for purge; the catalog or the engine implements it.
@@ -60,6 +78,11 @@ pub trait TableSource: Send + Sync {
     fn table(&self, id: TableId) -> Option<Arc<Table>>;
     /// The table that has the index.
     fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>>;
+}
+
+/// Has the table no newer definition? Rows that were read before this is asked have layouts that it knows (T4).
+pub(crate) fn is_current(tables: &dyn TableSource, table: &Arc<Table>) -> bool {
+    tables.table(table.spec.id).is_none_or(|now| Arc::ptr_eq(&now, table))
 }
 
 /// An open table. Shared by all transactions; everything that changes in it is atomic.

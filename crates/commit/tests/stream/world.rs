@@ -380,6 +380,7 @@ fn new_table(engine: &Engine, n: usize) -> Result<TableSpec, EngineError> {
         version: 1,
         space,
         layout: Arc::new(RowLayout::new(columns)),
+        formats: Arc::default(),
         indexes,
         auto_increment: None,
         name: format!("test.t{n}"),

@@ -1,14 +1,14 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 //!
-//! The new definition is made from the old one action by action. When only names, comments or defaults differ, the dictionary
-//! row changes; when stored columns or indexes differ, rows are copied into a new space under the exclusive metadata lock, and
-//! the new space takes the place of the old one in the same dictionary transaction.
+//! The new definition is made from the old one action by action. When only names, comments, defaults or the set and order of columns
+//! differ (`way`), the dictionary row changes and no row is touched; when types or indexes differ, rows are copied into a new space
+//! under the exclusive metadata lock, and the new space takes the place of the old one in the same dictionary transaction.
 
 use std::sync::Arc;
 
 use catalog::{DefaultValue, IndexDef, PRIMARY, TableDef, TableHandle, same_name};
 use charset::{Charset, Collation};
-use row_format::ColumnType;
+use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast::{self, AlterAction as A};
 
@@ -17,6 +17,7 @@ use super::copy::{self, ColumnSource};
 use super::create::{self, NewIndex};
 use super::foreign::{self, NewForeignKey};
 use super::rules::{self, PendingRules};
+use super::way::{self, Demand, Way};
 use super::{DdlContext, check_name, storage_error};
 use crate::outcome::Outcome;
 
@@ -34,6 +35,7 @@ struct Altered<'a> {
     rebuild: bool,
     /// MariaDB copies row by row for this change too, and counts the rows.
     counts_rows: bool,
+    demand: Demand<'a>,
 }
 
 impl Altered<'_> {
@@ -48,6 +50,7 @@ impl Altered<'_> {
             start: None,
             rebuild: false,
             counts_rows: false,
+            demand: Demand::default(),
         }
     }
 }
@@ -87,6 +90,7 @@ pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     for action in s.actions {
         apply(action, &mut new, cx)?;
     }
+    new.demand.check_words()?;
     finish(old, new, s.ignore, cx)
 }
 
@@ -98,6 +102,8 @@ pub(super) fn create_index(s: &ast::CreateIndex<'_>, cx: &mut DdlContext<'_>) ->
         return Err(SqlError::not_supported("indexes of a sequence"));
     }
     let mut new = Altered::new(&old.def);
+    (new.demand.algorithm, new.demand.lock) = (s.algorithm, s.lock);
+    new.demand.check_words()?;
     let index = create::index_of(&s.index)?;
     if s.mode.or_replace {
         new.indexes.retain(|i| !matches(i, index.name.as_deref()));
@@ -111,6 +117,8 @@ pub(super) fn drop_index(s: &ast::DropIndex<'_>, cx: &mut DdlContext<'_>) -> Sql
     cx.lock_exclusive(&schema, &name)?;
     let old = cx.existing(&schema, &name)?;
     let mut new = Altered::new(&old.def);
+    (new.demand.algorithm, new.demand.lock) = (s.algorithm, s.lock);
+    new.demand.check_words()?;
     remove_index(&s.name.text(), s.if_exists, &mut new, cx)?;
     finish(old, new, false, cx)
 }
@@ -144,8 +152,12 @@ fn add_index(
     if taken && index.primary {
         return Err(SqlError::MultiplePrimaryKey);
     }
+    if index.primary {
+        new.demand.need(Way::Inplace, None);
+    } else {
+        new.demand.need(Way::NoCopy, Some("ADD INDEX"));
+    }
     new.indexes.push(index);
-    new.rebuild = true;
     Ok(())
 }
 
@@ -158,8 +170,9 @@ fn remove_index(
     let Some(at) = new.indexes.iter().position(|i| matches(i, Some(name))) else {
         return missing("INDEX", name, if_exists, cx);
     };
-    new.indexes.remove(at);
-    new.rebuild = true;
+    if !new.indexes.remove(at).primary {
+        new.demand.need(Way::NoCopy, Some("DROP INDEX"));
+    }
     Ok(())
 }
 
@@ -202,6 +215,7 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
         }
         A::Rename { new: name, .. } => {
             new.rename = Some(cx.table_name(name)?);
+            new.demand.rename();
             Ok(())
         }
         A::SetDefault { if_exists, column, value } => {
@@ -221,16 +235,37 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
         }
         A::ConvertCharset { charset, collation } => convert_charset(charset, *collation, new),
         A::Option(option) => {
+            match option {
+                // A table that is given the engine it has is made anew: the way to give up its old formats.
+                ast::TableOption::Engine(_) => {
+                    new.rebuild = true;
+                    new.demand.need(Way::Inplace, None);
+                }
+                ast::TableOption::RowFormat(_) | ast::TableOption::KeyBlockSize(_) => {
+                    let reason = "Changing table options requires the table to be rebuilt";
+                    new.demand.need(Way::Inplace, Some(reason));
+                }
+                _ => {}
+            }
             let start = create::options(std::slice::from_ref(option), &mut new.def, cx)?;
             new.start = start.or(new.start);
             Ok(())
         }
         A::Force => {
             new.rebuild = true;
+            new.demand.need(Way::Inplace, None);
             Ok(())
         }
-        // The way is ours to choose; rows have no order that could be kept.
-        A::Algorithm(_) | A::Lock(_) | A::DisableKeys | A::EnableKeys | A::OrderBy(_) => Ok(()),
+        A::Algorithm(word) => {
+            new.demand.algorithm = Some(*word);
+            Ok(())
+        }
+        A::Lock(word) => {
+            new.demand.lock = Some(*word);
+            Ok(())
+        }
+        // Rows have no order that could be kept.
+        A::DisableKeys | A::EnableKeys | A::OrderBy(_) => Ok(()),
         A::IndexIgnored { if_exists, name, ignored } => {
             let name = name.text();
             match new.indexes.iter_mut().find(|i| matches(i, Some(&name))) {
@@ -252,6 +287,9 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             // Rows that are there already must have their parents.
             new.rebuild |= cx.settings.foreign_keys;
             new.counts_rows |= cx.settings.foreign_keys;
+            if cx.settings.foreign_keys {
+                new.demand.need(Way::Copy, Some("Adding foreign keys needs foreign_key_checks=OFF"));
+            }
             Ok(())
         }
         A::DropForeignKey { if_exists, name } => {
@@ -267,6 +305,7 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             new.rules.check(check);
             // Rows that are there already must meet it.
             (new.rebuild, new.counts_rows) = (true, true);
+            new.demand.need(Way::Copy, None);
             Ok(())
         }
         A::DropConstraint { if_exists, name } => drop_constraint(&name.text(), *if_exists, new, cx),
@@ -356,13 +395,18 @@ fn add_column<'a>(
     }
     let at = place(position, new, new.def.columns.len())?;
     create::key_of_column(&made, &mut new.indexes);
-    new.counts_rows |= made.rules.generated.is_some_and(|g| g.stored) || made.rules.check.is_some();
+    let computed = made.rules.generated.is_some_and(|g| g.stored) || made.rules.default.is_some();
+    if computed || made.rules.check.is_some() {
+        (new.rebuild, new.counts_rows) = (true, true);
+        new.demand.need(if computed { Way::Copy } else { Way::Inplace }, None);
+    }
+    new.rebuild |= made.rules.generated.is_some() || made.def.auto_increment;
+    if made.primary || made.unique || made.def.auto_increment {
+        new.demand.need(Way::Inplace, None);
+    }
     let source = match &made.rules {
         rules if rules.generated.is_some() => ColumnSource::Generated,
-        rules if rules.default.is_some() => {
-            new.counts_rows = true;
-            ColumnSource::Default
-        }
+        rules if rules.default.is_some() => ColumnSource::Default,
         _ if made.def.auto_increment => ColumnSource::Value(types::Value::Null),
         _ => ColumnSource::Value(columns::value_for_existing(&made.def, cx)),
     };
@@ -372,7 +416,6 @@ fn add_column<'a>(
     }
     new.sources.insert(at, source);
     new.def.columns.insert(at, made.def);
-    new.rebuild = true;
     Ok(())
 }
 
@@ -382,11 +425,15 @@ fn drop_column(name: &str, if_exists: bool, new: &mut Altered<'_>, cx: &mut DdlC
     new.sources.remove(at);
     new.rules.forget(name);
     // Indexes lose the column; an index without columns goes.
+    let parts = |new: &Altered<'_>| new.indexes.iter().map(|i| i.parts.len()).sum::<usize>();
+    let indexed = parts(new);
     for index in &mut new.indexes {
         index.parts.retain(|(column, ..)| !same_name(column, name));
     }
+    if parts(new) < indexed {
+        new.demand.need(Way::NoCopy, Some("DROP INDEX"));
+    }
     new.indexes.retain(|i| !i.parts.is_empty());
-    new.rebuild = true;
     if new.def.columns.is_empty() {
         return Err(SqlError::CannotRemoveAllColumns);
     }
@@ -416,7 +463,8 @@ fn change_column<'a>(
         new.sources[at] = ColumnSource::Generated;
     }
     new.rules.of_column(&made.def.name, made.rules);
-    new.rebuild |= before.ty != made.def.ty
+    let same_values = way::is_instant(&before.ty, &made.def.ty);
+    new.rebuild |= !same_values
         || before.nullable != made.def.nullable
         || before.generated.is_some()
         || made.rules.generated.is_some()
@@ -424,28 +472,27 @@ fn change_column<'a>(
         || before.auto_increment != made.def.auto_increment
         || made.primary
         || made.unique;
-    new.counts_rows |= !is_instant(&before.ty, &made.def.ty);
+    new.counts_rows |= !same_values;
+    if !same_values || before.auto_increment != made.def.auto_increment {
+        new.demand.need(Way::Copy, way::TYPE_CHANGE);
+    } else if before.nullable != made.def.nullable || made.primary {
+        new.demand.need(Way::Inplace, None);
+    }
+    if made.rules.check.is_some() {
+        new.demand.need(Way::Copy, None);
+    }
+    if made.unique {
+        new.demand.need(Way::NoCopy, Some("ADD INDEX"));
+    }
     new.def.columns[at] = made.def;
     if position != ast::ColumnPosition::Last {
         let column = new.def.columns.remove(at);
         let source = new.sources.remove(at);
         let to = place(position, new, at)?;
-        new.rebuild |= to != at;
         new.def.columns.insert(to, column);
         new.sources.insert(to, source);
     }
     Ok(())
-}
-
-/// A type change that MariaDB makes without touching rows: the same type, or a longer VARCHAR.
-fn is_instant(before: &ColumnType, after: &ColumnType) -> bool {
-    match (before, after) {
-        (
-            ColumnType::VarChar { max_bytes: a, collation: c },
-            ColumnType::VarChar { max_bytes: b, collation: d },
-        ) => b >= a && c == d,
-        (a, b) => a == b,
-    }
 }
 
 fn rename_column(at: usize, name: String, new: &mut Altered<'_>) -> SqlResult<()> {
@@ -483,9 +530,13 @@ fn convert_charset(
         new.def.collation,
     )?;
     new.def.collation = collation;
-    (new.rebuild, new.counts_rows) = (true, true);
     for column in &mut new.def.columns {
+        let before = column.ty.clone();
         convert_column(&mut column.ty, collation);
+        if column.ty != before {
+            (new.rebuild, new.counts_rows) = (true, true);
+            new.demand.need(Way::Copy, way::TYPE_CHANGE);
+        }
     }
     Ok(())
 }
@@ -536,15 +587,27 @@ fn finish(
     } else {
         Vec::new()
     };
-    new.counts_rows |= old.def.has_primary_key() && !new.def.has_primary_key() || old.def.temporary;
+    let loses_key = old.def.has_primary_key() && !new.def.has_primary_key();
+    new.counts_rows |= loses_key || old.def.temporary;
+    demand_of_whole(&old.def, &mut new, loses_key);
+    new.demand.check()?;
+    if new.demand.copies() {
+        (new.rebuild, new.counts_rows) = (true, true);
+    }
     let mut change = cx.catalog.change();
     let mut copied = 0;
+    if !new.rebuild && keep_trees(&mut new.def, &previous, &moved) {
+        match way::formats(&old, &new.def, &new.sources, change.trx().log_end()) {
+            Some(formats) if !old.def.temporary || formats == old.def.formats => new.def.formats = formats,
+            _ => new.rebuild = true,
+        }
+    } else {
+        new.rebuild = true;
+    }
     if new.rebuild {
         copy::make_trees(&mut change, &mut new.def)?;
         copied = copy::copy_rows(cx, &mut change, &old, &new.def, &new.sources, &parents, ignore)?;
         change.drop_space(old.def.space, old.def.id);
-    } else {
-        keep_trees(&mut new.def, &previous);
     }
     if let Some(value) = new.start {
         copy::start_auto_increment(cx, &mut change, &new.def, value)?;
@@ -588,16 +651,37 @@ fn finish(
     })
 }
 
-/// Indexes that were only renamed keep their trees.
-fn keep_trees(def: &mut TableDef, previous: &[IndexDef]) {
-    let mut free: Vec<&IndexDef> = previous.iter().collect();
-    for index in &mut def.indexes {
-        let same = |p: &&IndexDef| p.parts == index.parts && p.unique == index.unique;
-        let at =
-            free.iter().position(|p| same(p) && p.name == index.name).or_else(|| free.iter().position(same));
-        if let Some(at) = at {
-            let kept = free.remove(at);
-            (index.id, index.root) = (kept.id, kept.root);
-        }
+/// What MariaDB needs for the change as a whole.
+fn demand_of_whole(old: &TableDef, new: &mut Altered<'_>, loses_key: bool) {
+    let adds = new.sources.iter().any(|s| !matches!(s, ColumnSource::Old(_)));
+    if adds && new.def.indexes.len() > old.indexes.len() {
+        new.demand.need(Way::Inplace, None);
     }
+    if loses_key {
+        let reason = "Dropping a primary key is not allowed without also adding a new primary key";
+        new.demand.need(Way::Copy, Some(reason));
+    }
+    if old.temporary {
+        new.demand.need(Way::Copy, None);
+    }
+}
+
+/// Indexes over the same columns keep their trees. False when an index has none, or a tree no index.
+fn keep_trees(def: &mut TableDef, previous: &[IndexDef], moved: &dyn Fn(usize) -> Option<usize>) -> bool {
+    let parts_now = |p: &IndexDef| -> Option<Vec<KeyPart>> {
+        p.parts.iter().map(|part| Some(KeyPart { column: moved(part.column)?, ..*part })).collect()
+    };
+    let mut free: Vec<(&IndexDef, Vec<KeyPart>)> = Vec::with_capacity(previous.len());
+    for index in previous {
+        let Some(parts) = parts_now(index) else { return false };
+        free.push((index, parts));
+    }
+    for index in &mut def.indexes {
+        let same = |(p, parts): &(&IndexDef, Vec<KeyPart>)| *parts == index.parts && p.unique == index.unique;
+        let named = free.iter().position(|known| same(known) && known.0.name == index.name);
+        let Some(at) = named.or_else(|| free.iter().position(same)) else { return false };
+        let (kept, _) = free.remove(at);
+        (index.id, index.root) = (kept.id, kept.root);
+    }
+    free.is_empty()
 }

@@ -26,6 +26,7 @@ pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlR
     let failed = |e: RowError| storage_error(e, "");
     def.id = change.new_table_id();
     def.space = change.create_space().map_err(failed)?;
+    def.formats.clear();
     for (i, index) in def.indexes.iter_mut().enumerate() {
         (index.id, index.root) = change.create_tree(def.space, i == 0).map_err(failed)?;
     }

@@ -65,6 +65,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         schema,
         name,
         columns: Vec::new(),
+        formats: Vec::new(),
         indexes: Vec::new(),
         collation: database.def.collation,
         comment: String::new(),

@@ -14,6 +14,7 @@ mod foreign;
 mod rules;
 mod sequence;
 mod view;
+mod way;
 
 pub use columns::variable;
 pub use create_select::variable_of;

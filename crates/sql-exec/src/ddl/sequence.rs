@@ -195,6 +195,7 @@ pub(super) fn create(s: &ast::CreateSequence<'_>, cx: &mut DdlContext<'_>) -> Sq
         schema,
         name,
         columns: columns(size, unsigned),
+        formats: Vec::new(),
         indexes: vec![hidden_key()],
         collation: database.def.collation,
         comment: String::new(),

@@ -15,6 +15,8 @@ use types::Value;
 
 use super::RowError;
 use super::keys::ROW_ID_SIZE;
+use super::read::unfold;
+use super::version::Version;
 use crate::btree::Seek;
 use crate::kernel::Kernel;
 use crate::table::Table;
@@ -115,8 +117,12 @@ fn largest_in_tree(kernel: &Kernel, table: &Table) -> Result<u64, RowError> {
     let mut most = 0;
     while leaf.is_valid() {
         let record = leaf.record()?;
-        if !record.has_overflow() {
-            most = most.max(value_in(table, column, record.body)?);
+        // The value of a delete-marked row is remembered (A1), and its layout is not known here.
+        let version = Version::of(&record);
+        if !record.has_overflow() && !(version.is_deleted() && !spec.formats.is_empty()) {
+            let mut body = record.body.to_vec();
+            unfold(kernel, table, version, &mut body)?;
+            most = most.max(value_in(table, column, &body)?);
         }
         if !leaf.move_next()? {
             break;

@@ -260,4 +260,9 @@ impl Trx {
     pub fn kernel(&self) -> &Arc<Kernel> {
         &self.kernel
     }
+
+    /// The log's end: what is appended from now on stands at or behind it.
+    pub fn log_end(&self) -> Lsn {
+        self.kernel.store.log.reserved_lsn()
+    }
 }

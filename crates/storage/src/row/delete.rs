@@ -46,6 +46,7 @@ impl Work<'_> {
     }
 
     fn delete_everywhere(&mut self, table: &Arc<Table>, row: &RowBuf, log_flags: u8) -> Result<(), RowError> {
+        self.give_newest_layout(table, row)?;
         self.remember_auto_increment(table, &row.body)?;
         {
             let mut leaf = table.clustered().write(&self.kernel.store, &row.key)?;
@@ -54,7 +55,7 @@ impl Work<'_> {
                 let stored = leaf.record()?.body.to_vec();
                 drop(leaf);
                 let needs = self.needs_of_removal(table, log_flags);
-                self.log_long_values(table, &kept_chains(table, &stored, &row.body)?, &needs, None)?;
+                self.log_long_values(table, &kept_chains(table, old, &stored, &row.body)?, &needs, None)?;
                 leaf = table.clustered().write(&self.kernel.store, &row.key)?;
             }
             self.log_delete(table, &mut leaf, &row.key, old, log_flags)?;
@@ -121,7 +122,7 @@ impl Work<'_> {
             body.extend_from_slice(old_body);
         }
         let op = PageOp::MarkRow { slot: leaf.slot(), deleted: true, stamp: Stamp::Own(trx) };
-        let version = self.previous_version(old);
+        let version = self.previous_version(table, old);
         let (id, table_version) = (table.spec().id, table.spec().version);
         let record = leaf.log(op, |part| {
             let before = full.then_some(&body[..]);

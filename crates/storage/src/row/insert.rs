@@ -271,7 +271,8 @@ impl Work<'_> {
             Some(old) => {
                 let keeps = self.keep_deleted_body(old, leaf, &mut old_body)?;
                 let body = keeps.then_some(&old_body[..]);
-                over_deleted = Some(OverDeleted { version: self.previous_version(old), key: row.key, body });
+                over_deleted =
+                    Some(OverDeleted { version: self.previous_version(table, old), key: row.key, body });
                 log_flags |= if old.has_overflow() { row_flags::OVERFLOW_BEFORE } else { 0 };
                 PageOp::ReplaceRow { slot, flags, stamp, body: row.stored }
             }
@@ -295,9 +296,14 @@ impl Work<'_> {
     }
 
     /// How a record names the version it replaces. What is visible to everybody needs no way behind it.
-    pub(super) fn previous_version(&self, old: Version) -> PreviousVersion {
-        let settled = old.trx < self.kernel.trxs.table().watermark();
-        PreviousVersion { trx: old.trx, roll: if settled { Lsn::NONE } else { old.roll } }
+    /// Where rows have several layouts the LSN says which one (T4).
+    pub(super) fn previous_version(&self, table: &Table, old: Version) -> PreviousVersion {
+        let needless = self.is_settled(old) && table.spec().formats.is_empty();
+        PreviousVersion { trx: old.trx, roll: if needless { Lsn::NONE } else { old.roll } }
+    }
+
+    fn is_settled(&self, version: Version) -> bool {
+        version.trx < self.kernel.trxs.table().watermark()
     }
 
     /// Must the insert over a deleted row keep the row's body? Not when nobody can ask for it, nor when the delete's record has it.
@@ -313,7 +319,7 @@ impl Work<'_> {
             body.extend_from_slice(leaf.record()?.body);
             return Ok(true);
         }
-        if self.previous_version(old).roll.is_none() {
+        if old.roll.is_none() || self.is_settled(old) {
             return Ok(false);
         }
         let mut buffer = std::mem::take(&mut self.t.scratch.record);

@@ -15,7 +15,7 @@
 use base::{Corruption, Lsn, PageNo, Put, Reader, SpaceId};
 use log_format::record::{LongValue, Overflow, Record};
 use page_format::{OVERFLOW_CAPACITY, PageOp, RECORD_SIZE_MAX, clustered_size, record_flags};
-use row_format::{ColumnType, RowLayout};
+use row_format::Shapes;
 
 use super::RowError;
 use super::images::Needs;
@@ -59,7 +59,7 @@ struct Piece<'a> {
 
 /// Takes a stored body apart. `has_overflow` is the record's flag.
 fn pieces<'a>(
-    layout: &RowLayout,
+    shapes: Shapes<'_>,
     stored: &'a [u8],
     has_overflow: bool,
     mut each: impl FnMut(Piece<'a>),
@@ -71,8 +71,8 @@ fn pieces<'a>(
             long.push(reader.varint("overflow column")? as usize);
         }
     }
-    let bitmap = reader.bytes(layout.bitmap_len(), "null bitmap")?;
-    for (column, spec) in layout.columns().iter().enumerate() {
+    let bitmap = reader.bytes(shapes.bitmap_len(), "null bitmap")?;
+    for column in 0..shapes.len() {
         if bitmap[column / 8] >> (column % 8) & 1 != 0 {
             continue;
         }
@@ -81,31 +81,22 @@ fn pieces<'a>(
             each(Piece { column, packed: &[], chain });
             continue;
         }
-        let len = packed_len(&spec.ty, reader.rest())?;
+        let len = shapes.packed_len(column, reader.rest())?;
         each(Piece { column, packed: reader.bytes(len, "column")?, chain: None });
     }
     reader.finish("end of row")?;
     Ok(bitmap)
 }
 
-/// Length of a column's packed bytes, with its length bytes.
-fn packed_len(ty: &ColumnType, rest: &[u8]) -> Result<usize, Corruption> {
-    if let Some(len) = ty.fixed_len() {
-        return Ok(len);
-    }
-    let prefix = Reader::new(rest).bytes(ty.length_bytes(), "column length")?;
-    Ok(ty.length_bytes() + prefix.iter().rev().fold(0, |n, b| n << 8 | usize::from(*b)))
-}
-
 /// The chains of a stored body.
 pub(crate) fn chains(
-    layout: &RowLayout,
+    shapes: Shapes<'_>,
     stored: &[u8],
     has_overflow: bool,
 ) -> Result<Vec<(usize, Chain)>, Corruption> {
     let mut found = Vec::new();
     if has_overflow {
-        pieces(layout, stored, true, |p| found.extend(p.chain.map(|c| (p.column, c))))?;
+        pieces(shapes, stored, true, |p| found.extend(p.chain.map(|c| (p.column, c))))?;
     }
     Ok(found)
 }
@@ -155,7 +146,7 @@ impl Work<'_> {
 pub(crate) fn load(
     kernel: &Kernel,
     space: SpaceId,
-    layout: &RowLayout,
+    shapes: Shapes<'_>,
     stored: &[u8],
     has_overflow: bool,
     out: &mut Vec<u8>,
@@ -165,14 +156,14 @@ pub(crate) fn load(
         return Ok(());
     }
     let mut found = Vec::new();
-    let bitmap = pieces(layout, stored, true, |p| found.push(p))?;
+    let bitmap = pieces(shapes, stored, true, |p| found.push(p))?;
     out.extend_from_slice(bitmap);
     for piece in found {
         let Some(chain) = piece.chain else {
             out.extend_from_slice(piece.packed);
             continue;
         };
-        let prefix = layout.column(piece.column).ty.length_bytes();
+        let prefix = shapes.length_bytes(piece.column);
         out.extend_from_slice(&chain.length.to_le_bytes()[..prefix]);
         read_value(&kernel.store, space, chain, out)?;
     }
@@ -195,10 +186,10 @@ impl Work<'_> {
             out.extend_from_slice(body);
             return Ok(0);
         }
-        let layout = &table.spec().layout;
+        let shapes = table.spec().layout.shapes();
         let mut columns = Vec::new();
-        let bitmap = pieces(layout, body, false, |p| columns.push(p))?;
-        let long = choose_long(layout, &columns, size).ok_or(RowError::RowTooLarge { bytes: size })?;
+        let bitmap = pieces(shapes, body, false, |p| columns.push(p))?;
+        let long = choose_long(shapes, &columns, size).ok_or(RowError::RowTooLarge { bytes: size })?;
         out.put_varint(long.len() as u64);
         long.iter().for_each(|column| out.put_varint(*column as u64));
         out.extend_from_slice(bitmap);
@@ -207,7 +198,7 @@ impl Work<'_> {
                 out.extend_from_slice(piece.packed);
                 continue;
             }
-            let value = &piece.packed[layout.column(piece.column).ty.length_bytes()..];
+            let value = &piece.packed[shapes.length_bytes(piece.column)..];
             let same = kept.iter().find(|(column, _, old)| *column == piece.column && *old == value);
             let chain = match same {
                 Some((_, chain, _)) => *chain,
@@ -243,11 +234,9 @@ impl Work<'_> {
 }
 
 /// The columns that move out: the longest that can, until the rest fits.
-fn choose_long(layout: &RowLayout, columns: &[Piece<'_>], size: usize) -> Option<Vec<usize>> {
-    let mut candidates: Vec<&Piece<'_>> = columns
-        .iter()
-        .filter(|p| layout.column(p.column).ty.fixed_len().is_none() && p.packed.len() > 2 * REFERENCE)
-        .collect();
+fn choose_long(shapes: Shapes<'_>, columns: &[Piece<'_>], size: usize) -> Option<Vec<usize>> {
+    let mut candidates: Vec<&Piece<'_>> =
+        columns.iter().filter(|p| !shapes.is_fixed(p.column) && p.packed.len() > 2 * REFERENCE).collect();
     candidates.sort_by_key(|p| std::cmp::Reverse(p.packed.len()));
     let (mut size, mut long) = (size + 1, Vec::new());
     for piece in candidates {

@@ -170,7 +170,7 @@ impl Work<'_> {
         body: &mut Vec<u8>,
     ) -> Result<bool, RowError> {
         let Some(version) = self.lookup(table, key, body)? else { return Ok(false) };
-        let whole = Version { flags: 0, ..version };
+        let whole = Version { flags: 0, roll: Version::NEWEST_LAYOUT, ..version };
         version_has_entry(self.kernel, table, index, entry, whole, body)
     }
 
@@ -347,16 +347,22 @@ impl Work<'_> {
     }
 }
 
-/// Makes a stored body whole.
+/// Makes a stored body whole, and one of the newest layout.
 pub(crate) fn unfold(
     kernel: &Kernel,
     table: &Table,
     version: Version,
     body: &mut Vec<u8>,
 ) -> Result<(), RowError> {
-    if !version.has_overflow() {
-        return Ok(());
+    let spec = table.spec();
+    let old_format = spec.old_format(version.roll);
+    if version.has_overflow() {
+        let stored = std::mem::take(body);
+        overflow::load(kernel, spec.space, spec.shapes_of(version.roll), &stored, true, body)?;
     }
-    let stored = std::mem::take(body);
-    overflow::load(kernel, table.spec().space, &table.spec().layout, &stored, true, body)
+    if let Some(format) = old_format {
+        let old = std::mem::take(body);
+        format.upgrade(&old, body)?;
+    }
+    Ok(())
 }

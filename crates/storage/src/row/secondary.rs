@@ -21,8 +21,9 @@ use super::delete::missing_entry;
 use super::insert::Attempt;
 use super::keys::{KEY_SIZE_MAX, clustered_part, has_null, secondary_key};
 use super::lock_row::{RowLock, gap_key};
+use super::read::unfold;
 use super::version::{Version, step_back};
-use super::{RowError, Strength, WaitMode, overflow};
+use super::{RowError, Strength, WaitMode};
 use crate::btree::{LeafRead, LeafWrite, Seek};
 use crate::lock::{LockKey, LockMode, Wait};
 use crate::table::Table;
@@ -304,9 +305,9 @@ pub(crate) fn version_has_entry(
     }
     let spec = table.spec();
     let mut key = Vec::with_capacity(entry.len());
-    if version.has_overflow() {
-        let mut body = Vec::new();
-        overflow::load(kernel, spec.space, &spec.layout, stored, true, &mut body)?;
+    if version.has_overflow() || spec.old_format(version.roll).is_some() {
+        let mut body = stored.to_vec();
+        unfold(kernel, table, version, &mut body)?;
         secondary_key(spec, index, &body, clustered_part(entry)?, &mut key)?;
     } else {
         secondary_key(spec, index, stored, clustered_part(entry)?, &mut key)?;

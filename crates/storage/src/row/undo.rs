@@ -17,13 +17,14 @@ use page_format::{PageOp, SplicesBuf, Stamp, record_flags};
 
 use super::auto_increment::save_before_removal;
 use super::lock_row::gap_key;
+use super::read::unfold;
 use super::secondary::version_has_entry;
 use super::version::{Version, body_of_delete, read_record, step_back};
 use super::{RowError, overflow};
 use crate::btree::overflow::{free_value, undo_chunk};
 use crate::btree::{LeafWrite, Seek};
 use crate::kernel::Kernel;
-use crate::table::{Table, TableSource};
+use crate::table::{Table, TableSource, is_current};
 use crate::trx::{Fate, Savepoint, Trx, Work};
 use std::sync::Arc;
 
@@ -139,7 +140,9 @@ impl<'k> Work<'k> {
         let new = Version::of(&leaf.record()?);
         if !new.has_overflow() && table.spec().auto_increment.is_some() {
             drop(leaf);
-            save_before_removal(kernel, &table, insert.body())?;
+            let mut body = insert.body().to_vec();
+            unfold(kernel, &table, Version { roll: step.lsn, ..new }, &mut body)?;
+            save_before_removal(kernel, &table, &body)?;
             leaf = table.clustered().write(&kernel.store, key)?;
         }
         let Some(over) = &insert.over else {
@@ -151,7 +154,7 @@ impl<'k> Work<'k> {
         if over.version.trx != self.t.id && is_purged(kernel, over.version.trx) {
             self.remove_undone(&table, 0, leaf, key, step)?;
             return match over.body {
-                Some(body) if had_overflow => free_chains(kernel, &table, body),
+                Some(body) if had_overflow => free_chains(kernel, &table, over.version.roll, body),
                 _ => Ok(()),
             };
         }
@@ -256,7 +259,13 @@ impl<'k> Work<'k> {
             PageOp::MarkKey { deleted: false, .. } if !deleted => {
                 // U3. The leaf stays latched, so purge comes either before or after.
                 let undone = Some(Undone { trx, above: step.target });
-                if entry_is_needed(self.kernel, &table, index, entry.key, undone)? {
+                let needed = entry_is_needed(self.kernel, &table, index, entry.key, undone);
+                // What recovery has taken up holds no metadata lock: the definition may have been replaced meanwhile.
+                if tables.is_some_and(|tables| !is_current(tables, &table)) {
+                    drop(leaf);
+                    return self.undo_entry(step, entry, tables);
+                }
+                if needed? {
                     self.log_undo(&mut leaf, step, PageOp::MarkKey { slot, deleted: true, trx })
                 } else {
                     self.remove_undone(&table, index, leaf, entry.key, step)
@@ -368,10 +377,10 @@ pub(crate) fn remove_entry(
     Ok(())
 }
 
-/// Gives back the overflow chains of a stored body.
-pub(crate) fn free_chains(kernel: &Kernel, table: &Table, stored: &[u8]) -> Result<(), RowError> {
+/// Gives back the overflow chains of a stored body, of a version that the record at `roll` made.
+pub(crate) fn free_chains(kernel: &Kernel, table: &Table, roll: Lsn, stored: &[u8]) -> Result<(), RowError> {
     let spec = table.spec();
-    for (_, chain) in overflow::chains(&spec.layout, stored, true)? {
+    for (_, chain) in overflow::chains(spec.shapes_of(roll), stored, true)? {
         free_value(&kernel.store, spec.space, chain)?;
     }
     Ok(())

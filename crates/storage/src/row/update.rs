@@ -88,6 +88,7 @@ impl Work<'_> {
     }
 
     fn update_in_place(&mut self, table: &Arc<Table>, row: &RowBuf, new_body: &[u8]) -> Result<(), RowError> {
+        self.give_newest_layout(table, row)?;
         self.remember_auto_increment_change(table, &row.body, new_body)?;
         let mut stored = std::mem::take(&mut self.t.scratch.stored);
         stored.clear();
@@ -95,6 +96,22 @@ impl Work<'_> {
         self.t.scratch.stored = stored;
         result?;
         self.update_entries(table, &row.body, new_body, &row.key)
+    }
+
+    /// T4. A row of an older layout, locked by this transaction, gets the newest one by a change of its own, which no replica sees: so
+    /// images before and after a change, and the bytes that replace others, are always of one layout.
+    pub(super) fn give_newest_layout(&mut self, table: &Arc<Table>, row: &RowBuf) -> Result<(), RowError> {
+        if table.spec().formats.is_empty() {
+            return Ok(());
+        }
+        let old = self.own_row(&table.clustered().write(&self.kernel.store, &row.key)?)?;
+        if table.spec().old_format(old.roll).is_none() {
+            return Ok(());
+        }
+        let replicate = std::mem::replace(&mut self.t.options.log.replicate, false);
+        let changed = self.update_clustered(table, row, &row.body, &mut Vec::new());
+        self.t.options.log.replicate = replicate;
+        changed
     }
 
     fn update_clustered(
@@ -110,7 +127,7 @@ impl Work<'_> {
         let flags = if old.has_overflow() {
             let old_stored = leaf.record()?.body.to_vec();
             drop(leaf);
-            let kept = kept_chains(table, &old_stored, &row.body)?;
+            let kept = kept_chains(table, old, &old_stored, &row.body)?;
             let needs = self.needs_of_update(table);
             self.log_long_values(table, &kept, &needs, Some(new_body))?;
             let flags = self.store_body(table, row.key.len(), new_body, &kept, stored)?;
@@ -199,7 +216,7 @@ impl Work<'_> {
         if old.has_overflow() {
             log_flags |= row_flags::OVERFLOW_BEFORE;
         }
-        let version = self.previous_version(old);
+        let version = self.previous_version(table, old);
         let before = if full { Before::Full(body) } else { Before::Removed(splices.removed()) };
         let op = PageOp::UpdateRow {
             slot: leaf.slot(),
@@ -351,7 +368,7 @@ impl Work<'_> {
         decide: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> Change,
         new_body: &mut Vec<u8>,
     ) -> Result<Look, RowError> {
-        if old.has_overflow() {
+        if old.has_overflow() || table.spec().old_format(old.roll).is_some() {
             return Ok(Look::LongWay);
         }
         new_body.clear();
@@ -440,16 +457,20 @@ impl Work<'_> {
     }
 }
 
-/// Chains of a row's old version with their values, cut from the whole old body.
+/// Chains of a row's old version with their values, cut from the whole old body. Columns are those of the newest layout; a chain whose
+/// column has been dropped is not kept.
 pub(super) fn kept_chains<'a>(
     table: &'a Table,
+    old: Version,
     stored: &[u8],
     old_body: &'a [u8],
 ) -> Result<Vec<Kept<'a>>, RowError> {
-    let layout = &table.spec().layout;
-    let row = row_format::RowView::new(layout, old_body)?;
+    let spec = table.spec();
+    let row = row_format::RowView::new(&spec.layout, old_body)?;
+    let format = spec.old_format(old.roll);
     let mut kept = Vec::new();
-    for (column, chain) in overflow::chains(layout, stored, true)? {
+    for (column, chain) in overflow::chains(spec.shapes_of(old.roll), stored, true)? {
+        let Some(column) = format.map_or(Some(column), |f| f.becomes(column)) else { continue };
         if let Some(value) = row.column(column)? {
             kept.push((column, chain, value));
         }

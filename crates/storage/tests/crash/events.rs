@@ -13,6 +13,7 @@ use log::{FrameStart, Log, LogConfig};
 use log_format::record::{Before, Commit, Record, RowDelete, RowInsert, RowUpdate, row_flags};
 use log_format::segment::{SEGMENT_HEADER_SIZE, SegmentHeader};
 use page_format::{PageOp, record_flags};
+use row_format::OldFormat;
 use storage::table::TableSpec;
 
 use crate::model::{State, TABLES};
@@ -21,6 +22,8 @@ use crate::world::{clock, decode_body};
 /// A stored body, and whether it has overflow columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stored {
+    /// The record that made it tells its layout.
+    at: Lsn,
     long: bool,
     body: Vec<u8>,
 }
@@ -33,20 +36,32 @@ struct Events {
     /// Records of transactions.
     records: HashMap<Lsn, Vec<u8>>,
     rows: BTreeMap<(TableId, Vec<u8>), Stored>,
+    /// Where tables got other layouts.
+    layouts: HashMap<TableId, Vec<Lsn>>,
 }
 
 /// The rows that the committed row records in the log of `disk` make.
 pub(crate) fn replay(disk: &SimDisk, specs: &[TableSpec], context: &str) -> State {
     // Reading the log syncs it, which must not help the disk that the test is about.
     let disk = disk.fork(0).disk();
-    let mut events = Events::default();
+    let changes = |spec: &TableSpec| (spec.id, spec.formats.iter().map(OldFormat::until).collect());
+    let mut events = Events { layouts: specs.iter().map(changes).collect(), ..Events::default() };
     events.read(disk).unwrap_or_else(|e| panic!("{context}, events: {e}"));
     let mut state = State::default();
     for ((table, key), stored) in &events.rows {
         let place = specs.iter().position(|spec| spec.id == *table);
         let place = place.unwrap_or_else(|| panic!("{context}, events: a row of {table:?}"));
-        let body = events.whole(stored).unwrap_or_else(|e| panic!("{context}, events, key {key:?}: {e}"));
-        let (id, row) = decode_body(&specs[place].layout, &body);
+        let spec = &specs[place];
+        let old = spec.formats.iter().find(|format| stored.at < format.until());
+        let columns = old.map_or(spec.layout.len(), |format| format.shapes().len());
+        let mut body =
+            events.whole(stored, columns).unwrap_or_else(|e| panic!("{context}, events, key {key:?}: {e}"));
+        if let Some(format) = old {
+            let mut newest = Vec::new();
+            format.upgrade(&body, &mut newest).unwrap_or_else(|e| panic!("{context}, events: {e}"));
+            body = newest;
+        }
+        let (id, row) = decode_body(&spec.layout, &body);
         state[place].insert(id, row);
     }
     let count: usize = (0..TABLES).map(|table| state[table].len()).sum();
@@ -134,7 +149,7 @@ impl Events {
             PageOp::InsertRow { flags, .. } | PageOp::ReplaceRow { flags, .. } => flags,
             _ => return Err(wrong(at, "operation", "an insert", "another")),
         };
-        let new = Stored { long: flags & record_flags::OVERFLOW != 0, body: insert.body().to_vec() };
+        let new = Stored { at, long: flags & record_flags::OVERFLOW != 0, body: insert.body().to_vec() };
         match self.rows.insert((insert.table, insert.key().to_vec()), new) {
             None => Ok(()),
             Some(_) => Err(wrong(at, "key of an insert", "a new one", "one that is there")),
@@ -142,7 +157,6 @@ impl Events {
     }
 
     fn update(&mut self, at: Lsn, update: &RowUpdate<'_>) -> Result<(), Corruption> {
-        is_replicated(at, update.flags)?;
         let row = self.rows.get_mut(&(update.table, update.key.to_vec()));
         let row = row.ok_or_else(|| wrong(at, "key of an update", "one that is there", "none"))?;
         let PageOp::UpdateRow { flags, splices, .. } = update.part.op else {
@@ -166,7 +180,12 @@ impl Events {
         if old != row.body {
             return Err(wrong(at, "body before", "that of the row", "another"));
         }
-        *row = Stored { long: flags & record_flags::OVERFLOW != 0, body: new };
+        // Only a row that gets the newest layout changes without an event.
+        let layouts = self.layouts.get(&update.table).map_or(&[][..], Vec::as_slice);
+        if !layouts.iter().any(|from| row.at < *from && *from <= at) {
+            is_replicated(at, update.flags)?;
+        }
+        *row = Stored { at, long: flags & record_flags::OVERFLOW != 0, body: new };
         Ok(())
     }
 
@@ -178,11 +197,12 @@ impl Events {
     }
 
     /// The body with its long values, which stand in records too.
-    fn whole(&self, stored: &Stored) -> Result<Vec<u8>, Corruption> {
+    fn whole(&self, stored: &Stored, columns: usize) -> Result<Vec<u8>, Corruption> {
         if !stored.long {
             return Ok(stored.body.clone());
         }
-        const LENGTH_BYTES: [usize; 4] = [0, 0, 2, 4];
+        // Integers, then the two strings.
+        let length_bytes = [0, 0, 0, 2, 4].into_iter().skip(5 - columns);
         let mut reader = Reader::new(&stored.body);
         let mut long = Vec::new();
         for _ in 0..reader.length("overflow columns")? {
@@ -190,7 +210,7 @@ impl Events {
         }
         let bitmap = reader.bytes(1, "null bitmap")?;
         let mut body = bitmap.to_vec();
-        for (column, size) in LENGTH_BYTES.into_iter().enumerate() {
+        for (column, size) in length_bytes.enumerate() {
             if bitmap[0] >> column & 1 != 0 {
                 continue;
             }

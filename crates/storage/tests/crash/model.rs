@@ -37,7 +37,7 @@ impl Text {
     }
 }
 
-/// One row: `(id int primary key, number int, word varchar, long blob)`.
+/// One row: `(id int primary key, number int, word varchar, long blob)`; some definitions have one more column behind `id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) number: Option<i64>,
@@ -51,7 +51,7 @@ pub(crate) type State = [BTreeMap<i64, Row>; TABLES];
 /// States after each commit, and how many commits were acknowledged.
 pub(crate) struct History {
     disk: SimDisk,
-    /// Tables as they were made; empty until their creation was durable.
+    /// Tables as they are; empty until their creation was durable.
     pub(crate) specs: Vec<TableSpec>,
     pub(crate) states: Vec<Rc<State>>,
     /// The newest commit that must survive a power cut.
@@ -59,12 +59,14 @@ pub(crate) struct History {
     /// The newest commit that must survive the end of the process (flush policies 1 and 2).
     pub(crate) written: usize,
     marks: Vec<Mark>,
+    definitions: Vec<Vec<TableSpec>>,
 }
 
 /// What was known when the disk had had so many calls.
 struct Mark {
     calls: u64,
-    tables: bool,
+    /// The tables' definitions then: an index into `History::definitions`.
+    specs: usize,
     states: usize,
     durable: usize,
     written: usize,
@@ -73,14 +75,24 @@ struct Mark {
 impl History {
     pub(crate) fn new(disk: &SimDisk) -> Self {
         let states = vec![Rc::new(State::default())];
-        Self { disk: disk.clone(), specs: Vec::new(), states, durable: 0, written: 0, marks: Vec::new() }
+        Self {
+            disk: disk.clone(),
+            specs: Vec::new(),
+            states,
+            durable: 0,
+            written: 0,
+            marks: Vec::new(),
+            definitions: vec![Vec::new()],
+        }
     }
 
     pub(crate) fn newest(&self) -> &State {
         self.states.last().expect("there is always the empty state")
     }
 
-    pub(crate) fn created(&mut self, specs: Vec<TableSpec>) {
+    /// The tables have been made, or have other definitions from here on.
+    pub(crate) fn defined(&mut self, specs: Vec<TableSpec>) {
+        self.definitions.push(specs.clone());
         self.specs = specs;
         self.mark();
     }
@@ -102,9 +114,9 @@ impl History {
     }
 
     fn mark(&mut self) {
-        let (tables, states) = (!self.specs.is_empty(), self.states.len());
+        let (specs, states) = (self.definitions.len() - 1, self.states.len());
         let calls = self.disk.calls();
-        self.marks.push(Mark { calls, tables, states, durable: self.durable, written: self.written });
+        self.marks.push(Mark { calls, specs, states, durable: self.durable, written: self.written });
     }
 
     /// What had happened when the disk had had `calls` calls and the next one came; `disk` is the one that goes on from there.
@@ -112,7 +124,8 @@ impl History {
         let mut history = Self::new(disk);
         let known = self.marks.partition_point(|mark| mark.calls <= calls);
         if let Some(mark) = self.marks[..known].last() {
-            history.specs = if mark.tables { self.specs.clone() } else { Vec::new() };
+            history.specs = self.definitions[mark.specs].clone();
+            history.definitions = vec![history.specs.clone()];
             history.states = self.states[..mark.states].to_vec();
             (history.durable, history.written) = (mark.durable, mark.written);
         }

@@ -40,7 +40,7 @@ fn open(sim: &SimDisk, background: bool) -> Outcome<World> {
     };
     let config = EngineConfig { background, ..config(1) };
     let engine = Engine::open(config, sim.disk(), clock)?;
-    Ok(World { engine, tables: Vec::new(), log_options: LogOptions::default(), shape: Shape::of(1) })
+    Ok(World::of(engine, LogOptions::default(), Shape::of(1)))
 }
 
 /// One thread's life: turns until the power goes.

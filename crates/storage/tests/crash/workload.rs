@@ -7,7 +7,7 @@ use storage::row::{Change, Modified, ReadMode, RowBuf, Strength, WaitMode};
 use storage::trx::Trx;
 
 use crate::model::{History, Row, State, TABLES, Text};
-use crate::world::{Outcome, World, encode, key_of};
+use crate::world::{Outcome, World, alter, encode, key_of};
 
 /// How much a workload does.
 #[derive(Clone, Copy)]
@@ -93,6 +93,13 @@ pub(crate) fn run_some(world: &mut World, seed: u64, history: &mut History, step
             _ => open[at] = Some(one),
         }
         chores(world, &mut random)?;
+        if random.one_in(15) {
+            for one in open.iter_mut().filter_map(Option::take) {
+                one.trx.rollback()?;
+            }
+            let table = random.below(TABLES as u64) as usize;
+            alter(world, history, table, random.one_in(2))?;
+        }
     }
     // What is still open is rolled back here, or by recovery when the log is gone.
     Ok(())

@@ -1,13 +1,15 @@
 //! An engine with two tables on a simulated disk, driven by hand.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::{IndexId, Lsn, TableId};
 use charset::Collation;
 use env::{Clock, ManualClock, SimDisk};
-use row_format::{Column, ColumnType, IntSize, KeyPart, RowLayout, RowView, encode_row, key};
+use row_format::{
+    Column, ColumnType, IntSize, KeyPart, OldFormat, RowLayout, RowView, Source, encode_row, key,
+};
 use storage::btree::TreeKind;
 use storage::engine::{Engine, EngineConfig, EngineError};
 use storage::pool::PoolConfig;
@@ -25,6 +27,8 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 pub(crate) struct World {
     pub(crate) engine: Arc<Engine>,
     pub(crate) tables: Vec<Arc<Table>>,
+    /// The same for rollback and purge.
+    source: Arc<Tables>,
     pub(crate) log_options: LogOptions,
     pub(crate) shape: Shape,
 }
@@ -35,21 +39,31 @@ pub(crate) fn keeps_log(seed: u64) -> bool {
 }
 
 /// The dictionary's part for rollback and purge.
-pub(crate) struct Tables(Vec<Arc<Table>>);
+#[derive(Default)]
+pub(crate) struct Tables(Mutex<Vec<Arc<Table>>>);
 
 impl Tables {
     pub(crate) fn of(engine: &Engine, history: &History) -> Self {
-        Self(history.specs.iter().map(|spec| engine.open_table(spec.clone())).collect())
+        let tables = Self::default();
+        tables.open(engine, history);
+        tables
+    }
+
+    /// Opens the tables as their definitions are now.
+    fn open(&self, engine: &Engine, history: &History) -> Vec<Arc<Table>> {
+        let open: Vec<_> = history.specs.iter().map(|spec| engine.open_table(spec.clone())).collect();
+        self.0.lock().unwrap().clone_from(&open);
+        open
     }
 }
 
 impl TableSource for Tables {
     fn table(&self, id: TableId) -> Option<Arc<Table>> {
-        self.0.iter().find(|table| table.spec().id == id).cloned()
+        self.0.lock().unwrap().iter().find(|table| table.spec().id == id).cloned()
     }
     fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
         let has_index = |table: &&Arc<Table>| table.spec().indexes.iter().any(|index| index.id == id);
-        self.0.iter().find(has_index).cloned()
+        self.0.lock().unwrap().iter().find(has_index).cloned()
     }
 }
 
@@ -85,7 +99,11 @@ impl World {
         }
         let log_options =
             LogOptions { replicate: true, full_image: seed.is_multiple_of(3), event_options: 2 };
-        Ok(Self { engine, tables: Vec::new(), log_options, shape: Shape::of(seed) })
+        Ok(Self::of(engine, log_options, Shape::of(seed)))
+    }
+
+    pub(crate) fn of(engine: Arc<Engine>, log_options: LogOptions, shape: Shape) -> Self {
+        Self { engine, tables: Vec::new(), source: Arc::default(), log_options, shape }
     }
 
     /// Makes the tables; they count once this is durable.
@@ -95,18 +113,19 @@ impl World {
             specs.push(new_table(&self.engine)?);
         }
         self.engine.log().wait_durable(self.engine.log().ready_lsn())?;
-        history.created(specs);
+        history.defined(specs);
         self.open_tables(history);
         Ok(())
     }
 
     pub(crate) fn open_tables(&mut self, history: &History) {
-        self.tables = history.specs.iter().map(|spec| self.engine.open_table(spec.clone())).collect();
+        self.tables = self.source.open(&self.engine, history);
     }
 
     /// Rolls back what the crash had left.
     pub(crate) fn start(&self, history: &History) -> Outcome<()> {
-        Ok(self.engine.start(Arc::new(Tables::of(&self.engine, history)))?)
+        self.source.open(&self.engine, history);
+        Ok(self.engine.start(Arc::clone(&self.source) as Arc<dyn TableSource>)?)
     }
 
     pub(crate) fn begin(&self) -> Trx {
@@ -227,6 +246,7 @@ fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
         version: 1,
         space,
         layout: Arc::new(RowLayout::new(columns)),
+        formats: Arc::default(),
         indexes,
         auto_increment: None,
         name: format!("test.t{space}"),
@@ -235,11 +255,43 @@ fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
     })
 }
 
+/// Columns of a table that has the additional one.
+const WITH_EXTRA: usize = 5;
+const EXTRA: Value = Value::Int(7);
+
+/// Adds a column behind the first one, or drops it again, and touches no row. Nobody has changed the table without committing.
+pub(crate) fn alter(world: &mut World, history: &mut History, at: usize, null: bool) -> Outcome<()> {
+    let mut specs = history.specs.clone();
+    let spec = &mut specs[at];
+    let mut columns = spec.layout.columns().to_vec();
+    let mut sources: Vec<Source> = (0..columns.len() as u32).map(Source::Column).collect();
+    if columns.len() == WITH_EXTRA {
+        columns.remove(1);
+        sources.remove(1);
+    } else {
+        columns.insert(1, Column { ty: ColumnType::int(IntSize::Int, false), nullable: true });
+        let value = Source::Value([7, 0, 0, 0].as_slice().into());
+        sources.insert(1, if null { Source::Null } else { value });
+    }
+    let mut formats: Vec<_> = spec.formats.iter().map(|format| format.followed_by(&sources)).collect();
+    formats.push(OldFormat::new(&spec.layout, world.engine.log().reserved_lsn(), sources));
+    spec.indexes[1].parts = vec![KeyPart::ascending(columns.len() - 3)];
+    (spec.layout, spec.formats) = (Arc::new(RowLayout::new(columns)), formats.into());
+    spec.version += 1;
+    world.engine.log().wait_durable(world.engine.log().ready_lsn())?;
+    history.defined(specs);
+    world.open_tables(history);
+    Ok(())
+}
+
 pub(crate) fn encode(table: &Table, id: i64, row: &Row) -> Vec<u8> {
     let number = row.number.map_or(Value::Null, Value::Int);
     let bytes = |text: Text| Value::str(&text.bytes(), Collation::BINARY);
     let mut out = Vec::new();
-    let values = [Value::Int(id), number, bytes(row.word), bytes(row.long)];
+    let mut values = vec![Value::Int(id), number, bytes(row.word), bytes(row.long)];
+    if table.spec().layout.len() == WITH_EXTRA {
+        values.insert(1, EXTRA);
+    }
     encode_row(&table.spec().layout, &values, &mut out).expect("the row fits its columns");
     out
 }
@@ -260,6 +312,10 @@ pub(crate) fn decode_body(layout: &RowLayout, body: &[u8]) -> (i64, Row) {
     let mut values = Vec::new();
     let view = RowView::new(layout, body).expect("a whole row");
     view.values(&mut values).expect("whole values");
+    if layout.len() == WITH_EXTRA {
+        let extra = values.remove(1);
+        assert!(matches!(extra, Value::Null | Value::Int(7)), "extra column {extra:?}");
+    }
     let text = |value: &Value| match value {
         Value::Str(text) => Text::of(text.bytes()).expect("bytes as they were written"),
         other => panic!("not a string: {other:?}"),

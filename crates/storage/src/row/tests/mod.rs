@@ -1,6 +1,7 @@
 //! The row interface over the real pool, trees and log, on a simulated disk.
 
 mod basics;
+mod formats;
 mod hermitage;
 mod history;
 mod locking;
@@ -115,6 +116,7 @@ impl World {
             version: 1,
             space,
             layout,
+            formats: Arc::default(),
             indexes,
             auto_increment: None,
             name: format!("test.t{id}"),
