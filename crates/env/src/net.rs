@@ -208,6 +208,21 @@ impl Stream {
     pub fn readable_within(&self, timeout: Duration) -> io::Result<bool> {
         readable(self.as_raw_fd(), timeout)
     }
+
+    /// Looks without sleep whether a read would return, for `limit` and as long as `go_on` says so.
+    pub fn readable_soon(&self, limit: Duration, go_on: impl Fn() -> bool) -> bool {
+        let begin = std::time::Instant::now();
+        loop {
+            // An error is the read's to report.
+            if readable(self.as_raw_fd(), Duration::ZERO).unwrap_or(true) {
+                return true;
+            }
+            if begin.elapsed() >= limit || !go_on() {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+    }
 }
 
 impl AsRawFd for Stream {

@@ -146,7 +146,9 @@ fn run_simple(session: &mut Session, out: &mut Output, command: Command<'_>) -> 
             out.error(&denied::privilege_needed(Privileges::REPLICATION_SLAVE.name()));
         }
         Command::BinlogDump { position, flags, server_id, file } => {
-            dump::run(session, &DumpCommand { position, flags, server_id, file: file.to_vec() });
+            let command = DumpCommand { position, flags, server_id, file: file.to_vec() };
+            let server = std::sync::Arc::clone(session.server());
+            server.awake.asleep(|| dump::run(session, &command));
             return true;
         }
         _ => out.error(&error::unknown_command()),

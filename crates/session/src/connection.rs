@@ -286,6 +286,8 @@ fn refuse(out: &mut Output, incoming: &Incoming, entry: &Entry, refused: &Refuse
 }
 
 fn run(session: &mut Session, incoming: &mut Incoming, out: &mut Output, entry: &Entry) -> Next {
+    let server = Arc::clone(session.server());
+    let mut turn = server.awake.enter();
     loop {
         session.apply_limits(incoming);
         let now = session.now_us();
@@ -296,7 +298,9 @@ fn run(session: &mut Session, incoming: &mut Incoming, out: &mut Output, entry: 
         let patience = session.idle_timeout();
         let may_park = patience > PARK_AFTER && incoming.transport().socket().is_some();
         incoming.wait_for_command(if may_park { PARK_AFTER } else { patience });
-        if let Err(e) = incoming.command() {
+        let transport = Arc::clone(incoming.transport());
+        let socket = if incoming.is_inside_packet() { None } else { transport.socket() };
+        if let Err(e) = turn.wait(socket, || incoming.command()) {
             if may_park && matches!(e, ReadError::Timeout) && !incoming.is_inside_packet() {
                 return Next::Idle;
             }

@@ -18,6 +18,7 @@ mod authentication;
 pub mod backend;
 mod binary;
 mod binlog_files;
+mod busy_poll;
 mod commands;
 mod compression;
 mod connection;

@@ -26,6 +26,7 @@ use replication::{Replicas, SemiSync};
 use crate::account_store::AccountStore;
 use crate::authentication::Remembered;
 use crate::backend::Backend;
+use crate::busy_poll::Awake;
 use crate::connection;
 use crate::counters::Counter;
 use crate::error_log::{self, Severity};
@@ -95,6 +96,7 @@ pub struct Server {
     watcher: HangupWatcher,
     pub(crate) parking: ParkingLot,
     threads: AtomicUsize,
+    pub(crate) awake: Awake,
 }
 
 impl Server {
@@ -133,6 +135,7 @@ impl Server {
             watcher: HangupWatcher::new()?,
             parking: ParkingLot::new()?,
             threads: AtomicUsize::new(0),
+            awake: Awake::new(env::thread::cores()),
         });
         server.start_replication();
         server.scheduler.set(server.variables.u64(Var::EVENT_SCHEDULER) == 1);
