@@ -52,6 +52,7 @@ impl Write for Target {
 }
 
 /// A file that no name leads to: it is gone with the process that made it.
+#[derive(Debug)]
 pub struct Temporary(fs::File);
 
 impl Temporary {

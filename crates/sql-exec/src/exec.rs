@@ -16,6 +16,7 @@ use types::{Context, Value};
 use crate::context::{ExecContext, Inside, SlotState, Work};
 use crate::errors;
 use crate::join::HashTable;
+use crate::row_store::KeptRows;
 
 /// Whether to go on with the next row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +34,10 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) params: &'c [Value],
     pub(crate) subqueries: Vec<Option<CachedSubquery>>,
     /// Rows of derived and virtual tables, by slot.
-    pub(crate) derived: HashMap<Slot, Arc<Vec<Vec<Value>>>>,
+    pub(crate) derived: HashMap<Slot, Arc<KeptRows>>,
     pub(crate) hashes: HashMap<Slot, Arc<HashTable>>,
     /// What the last round added to each recursive table.
-    pub(crate) working: HashMap<Slot, Arc<Vec<Vec<Value>>>>,
+    pub(crate) working: HashMap<Slot, Arc<KeptRows>>,
     /// SQL_CALC_FOUND_ROWS: the rows that the query just run has without its LIMIT.
     pub(crate) found: Option<u64>,
     /// Rows of RETURNING, sent when the statement has succeeded.

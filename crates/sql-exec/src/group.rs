@@ -5,14 +5,15 @@
 //! Groups come out in the order of their keys.
 //!
 //! When the groups take more than `tmp_memory_table_size`, rows of further groups are put aside in a file and grouped when the
-//! groups in memory are done, in as many rounds as it takes. Then the groups of each round come in order, not all of them.
-//! What GROUP_CONCAT, JSON_ARRAYAGG and DISTINCT gather inside a group stays in memory.
+//! groups in memory are done, in as many rounds as it takes; the finished groups are sorted then. What DISTINCT has seen inside the
+//! groups and what GROUP_CONCAT and JSON_ARRAYAGG gather has room of its own (`gathered`).
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
-use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::expr::{ArithOp, CastTo, ColumnRef, Expr};
+use sql_plan::error::SqlResult;
+use sql_plan::expr::{ArithOp, CastTo, ColumnRef, CompareAs, Expr};
 use sql_plan::meta::FieldType;
 use sql_plan::ops;
 use sql_plan::plan::{Aggregate, AggregateKind, GroupPlan, SelectPlan, SortKey};
@@ -21,11 +22,15 @@ use types::Value;
 
 use crate::context::Work;
 use crate::exec::{Exec, Flow};
+use crate::gathered::{Gathered, Member, gathers, member_text};
 use crate::join::{JoinRun, RowFn};
-use crate::select::{compare_sorted, order};
-use crate::spill::{RowWriter, weight};
+use crate::select::{Limit, compare_sorted};
+use crate::sort::Sorter;
+use crate::spill::{Row, RowWriter, Space, weight};
 
 struct Group {
+    /// Its place among the groups of its round.
+    number: usize,
     /// WITH ROLLUP: as many leading keys as the group is for; the others stand for all.
     level: usize,
     keys: Vec<Value>,
@@ -39,22 +44,29 @@ struct GroupTable {
     by_key: HashMap<Vec<u8>, usize>,
     /// What the groups take, about; what they may take.
     bytes: usize,
-    room: usize,
-    /// Rows of groups that found no room.
+    space: Space,
+    /// Rows of groups that found no room, their level in front.
     aside: Option<RowWriter>,
+    gathered: Gathered,
 }
 
 impl GroupTable {
-    fn new(room: usize) -> Self {
-        Self { groups: Vec::new(), by_key: HashMap::new(), bytes: 0, room, aside: None }
+    fn new(space: Space, sorting: Space) -> Self {
+        Self {
+            groups: Vec::new(),
+            by_key: HashMap::new(),
+            bytes: 0,
+            gathered: Gathered::new(space.clone(), sorting),
+            space,
+            aside: None,
+        }
     }
 }
 
-/// Whether a row found its group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Placed {
-    Done,
-    NoRoom,
+/// Where finished groups go: on, or, when they come in several rounds, through a sort.
+enum Finished<'f, 's, 'k> {
+    Now(&'f mut RowFn<'s>),
+    Sorted(Sorter<'k>),
 }
 
 /// Columns of a row that its grouping reads.
@@ -84,11 +96,7 @@ pub(crate) struct Accumulator {
     mean: f64,
     squares: f64,
     bits: u64,
-    /// GROUP_CONCAT: sort keys and text of each row.
-    texts: Vec<(Vec<Value>, Vec<u8>)>,
-    /// LIMIT of GROUP_CONCAT: rows to leave out, rows to take.
-    limit: Option<(u64, u64)>,
-    seen: HashSet<Vec<u8>>,
+    pub(crate) texts: crate::gathered::Texts,
 }
 
 impl Exec<'_, '_> {
@@ -100,24 +108,24 @@ impl Exec<'_, '_> {
         open: bool,
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
-        let mut table = GroupTable::new(self.size_variable("tmp_memory_table_size", 16 << 20));
+        let mut table = GroupTable::new(self.row_space(), self.sort_space());
         if open {
             if !group.keys.is_empty() {
                 self.cx.session.count(Work::TemporaryTables, 1);
             }
             let inputs = inputs(plan, group);
+            let levels = group.keys.len();
+            let least = if group.rollup { 0 } else { levels };
             let mut run = JoinRun::new(plan, mode, None, self.cx.trx.options().isolation);
             self.join(&mut run, 0, &mut |exec| {
-                if exec.group_row(group, &mut table)? == Placed::NoRoom {
-                    exec.put_aside(&inputs, &mut table)?;
-                }
+                exec.group_row(group, least..=levels, &inputs, &mut table)?;
                 Ok(Flow::Continue)
             })?;
             if let Some(aside) = std::mem::take(&mut table.aside) {
                 return self.groups_on_disk(plan, group, &inputs, table, aside, row);
             }
         }
-        self.emit_groups(plan, group, table.groups, row)
+        self.finish_groups(plan, group, table, &mut Finished::Now(row))
     }
 
     /// The groups in memory, then the rows that were put aside: each round takes in as many of their groups as there is room for.
@@ -131,88 +139,147 @@ impl Exec<'_, '_> {
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
         self.cx.session.count(Work::TemporaryDiskTables, 1);
+        let order = finished_order(group);
+        let mut finished = match plan.order.is_empty() {
+            true => Finished::Sorted(Sorter::new(&order, Limit::NONE, self.sort_space())),
+            false => Finished::Now(row),
+        };
         loop {
-            let next = GroupTable::new(table.room);
-            if self.emit_groups(plan, group, std::mem::replace(&mut table, next).groups, row)? == Flow::Stop {
+            let next = GroupTable::new(table.space.clone(), self.sort_space());
+            let done = std::mem::replace(&mut table, next);
+            if self.finish_groups(plan, group, done, &mut finished)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
             let mut reader = aside.read()?;
-            while let Some(values) = reader.row()? {
+            while let Some(mut values) = reader.row()? {
                 self.count_row()?;
+                let level = match values.pop() {
+                    Some(Value::Int(level)) => level as usize,
+                    _ => group.keys.len(),
+                };
                 self.restore(inputs, &values);
-                if self.group_row(group, &mut table)? == Placed::NoRoom {
-                    self.put_aside(inputs, &mut table)?;
-                }
+                self.group_row(group, level..=level, inputs, &mut table)?;
             }
             match std::mem::take(&mut table.aside) {
                 Some(more) => aside = more,
-                None => return self.emit_groups(plan, group, table.groups, row),
+                None => break,
             }
         }
-    }
-
-    /// Writes what the grouping needs of the current row.
-    fn put_aside(&mut self, inputs: &[ColumnRef], table: &mut GroupTable) -> SqlResult<()> {
-        use sql_plan::eval::Env;
-        let values: SqlResult<Vec<Value>> = inputs.iter().map(|c| self.column(*c)).collect();
-        if table.aside.is_none() {
-            table.aside = Some(RowWriter::create(&self.temporary_directory())?);
-            self.cx.session.count(Work::TemporaryFiles, 1);
-        }
-        match &mut table.aside {
-            Some(aside) => aside.row(&[&values?]),
-            None => Ok(()),
-        }
-    }
-
-    fn emit_groups(
-        &mut self,
-        plan: &SelectPlan,
-        group: &GroupPlan,
-        mut groups: Vec<Group>,
-        row: &mut RowFn<'_>,
-    ) -> SqlResult<Flow> {
-        if groups.is_empty() && group.keys.is_empty() {
-            for step in &plan.steps {
-                self.set_null(step.slot);
-            }
-            groups.push(Group {
-                level: 0,
-                keys: Vec::new(),
-                carried: vec![Value::Null; group.carried.len()],
-                accumulators: vec![Accumulator::default(); group.aggregates.len()],
-            });
-        }
-        if plan.order.is_empty() {
-            let cx = &mut *self.cx.values;
-            groups.sort_by(|a, b| group_order(group, a, b, cx));
-        }
-        for found in groups {
-            self.restore(&group.carried, &found.carried);
-            let mut results = Vec::with_capacity(group.aggregates.len());
-            for (aggregate, accumulator) in group.aggregates.iter().zip(found.accumulators) {
-                results.push(self.result(aggregate, accumulator)?);
-            }
-            if group.rollup {
-                results.extend(found.keys);
-            }
-            self.set_values(group.slot, results);
-            if self.passes(plan.having.as_ref())? && row(self)? == Flow::Stop {
+        let flow = self.finish_groups(plan, group, table, &mut finished)?;
+        let Finished::Sorted(sorter) = finished else { return Ok(flow) };
+        let mut sorted = sorter.finish(self.cx.values)?;
+        while let Some(values) = sorted.next(self.cx.values)? {
+            if self.emit_group(plan, group, values, row)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
         Ok(Flow::Continue)
     }
 
-    fn group_row(&mut self, group: &GroupPlan, table: &mut GroupTable) -> SqlResult<Placed> {
-        let GroupTable { groups, by_key, bytes: held, room, .. } = table;
-        if group.keys.is_empty() {
-            if groups.is_empty() {
-                let first = self.first_row(group, Vec::new(), 0)?;
-                groups.push(first);
+    /// Writes what the grouping needs of the current row, for its group of one level.
+    fn put_aside(&mut self, inputs: &[ColumnRef], level: usize, table: &mut GroupTable) -> SqlResult<()> {
+        use sql_plan::eval::Env;
+        let values: SqlResult<Vec<Value>> = inputs.iter().map(|c| self.column(*c)).collect();
+        if table.aside.is_none() {
+            table.aside = Some(RowWriter::create(&table.space)?);
+            self.cx.session.count(Work::TemporaryFiles, 1);
+        }
+        match &mut table.aside {
+            Some(aside) => aside.row(&[&values?, &[Value::Int(level as i64)]]),
+            None => Ok(()),
+        }
+    }
+
+    /// Computes the results of the groups and sends each on.
+    fn finish_groups(
+        &mut self,
+        plan: &SelectPlan,
+        group: &GroupPlan,
+        table: GroupTable,
+        finished: &mut Finished<'_, '_, '_>,
+    ) -> SqlResult<Flow> {
+        let GroupTable { mut groups, mut gathered, .. } = table;
+        if groups.is_empty() && group.keys.is_empty() {
+            for step in &plan.steps {
+                self.set_null(step.slot);
             }
-            self.accumulate_all(group, &mut groups[0])?;
-            return Ok(Placed::Done);
+            groups.push(Group {
+                number: 0,
+                level: 0,
+                keys: Vec::new(),
+                carried: vec![Value::Null; group.carried.len()],
+                accumulators: vec![Accumulator::default(); group.aggregates.len()],
+            });
+        }
+        while let Some(late) = gathered.next_distinct()? {
+            let aggregate = &group.aggregates[late.aggregate];
+            let accumulator = &mut groups[late.group].accumulators[late.aggregate];
+            self.admit_member(aggregate, late, accumulator, &mut gathered)?;
+        }
+        gathered.finish(self.cx.values)?;
+        if gathered.on_disk() {
+            self.cx.session.count(Work::TemporaryDiskTables, 1);
+            self.cx.session.count(Work::TemporaryFiles, 1);
+        }
+        if plan.order.is_empty() && matches!(finished, Finished::Now(_)) {
+            let cx = &mut *self.cx.values;
+            groups.sort_by(|a, b| group_order(group, a, b, cx));
+        }
+        for found in groups {
+            let mut values = found.carried;
+            for (i, (aggregate, mut acc)) in group.aggregates.iter().zip(found.accumulators).enumerate() {
+                self.take_texts(aggregate, &mut acc, &gathered, (found.number, i))?;
+                values.push(self.result(aggregate, acc)?);
+            }
+            let mut keys = Vec::new();
+            if let Finished::Sorted(_) = finished {
+                for (i, key) in found.keys.iter().enumerate() {
+                    keys.extend([Value::Int(i64::from(found.level <= i)), key.clone()]);
+                }
+            }
+            if group.rollup {
+                values.extend(found.keys);
+            }
+            match finished {
+                Finished::Sorted(sorter) => sorter.add(keys, values, self.cx.values)?,
+                Finished::Now(row) => {
+                    if self.emit_group(plan, group, values, *row)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Puts a group's columns and results into their slots and sends it on.
+    fn emit_group(
+        &mut self,
+        plan: &SelectPlan,
+        group: &GroupPlan,
+        mut values: Row,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let results = values.split_off(group.carried.len());
+        self.restore(&group.carried, &values);
+        self.set_values(group.slot, results);
+        if self.passes(plan.having.as_ref())? { row(self) } else { Ok(Flow::Continue) }
+    }
+
+    /// Puts the current row into its groups of some levels.
+    fn group_row(
+        &mut self,
+        group: &GroupPlan,
+        levels: RangeInclusive<usize>,
+        inputs: &[ColumnRef],
+        table: &mut GroupTable,
+    ) -> SqlResult<()> {
+        if group.keys.is_empty() {
+            if table.groups.is_empty() {
+                let first = self.first_row(group, Vec::new(), 0, 0)?;
+                table.groups.push(first);
+            }
+            return self.accumulate_all(group, 0, table);
         }
         let mut keys = Vec::with_capacity(group.keys.len());
         let mut bytes = Vec::new();
@@ -223,47 +290,56 @@ impl Exec<'_, '_> {
             ops::hash_key(&value, key.compare, self.cx.values, &mut bytes);
             keys.push(value);
         }
-        let levels = group.keys.len();
-        let least = if group.rollup { 0 } else { levels };
-        for level in (least..=levels).rev() {
-            if level < levels {
+        for level in levels.rev() {
+            if level < group.keys.len() {
                 // The level is part of the key: NULL as a value is another group than all values.
                 bytes.truncate(ends[level]);
                 bytes.push(u8::MAX);
             }
-            let at = match by_key.get(&bytes) {
+            let at = match table.by_key.get(&bytes) {
                 Some(at) => *at,
-                // ROLLUP's groups of several levels stay together in memory.
-                None if *held > *room && !group.rollup => return Ok(Placed::NoRoom),
+                None if table.bytes > table.space.bytes => {
+                    self.put_aside(inputs, level, table)?;
+                    continue;
+                }
                 None => {
                     let mut own = keys.clone();
                     own[level..].fill(Value::Null);
-                    let first = self.first_row(group, own, level)?;
-                    *held += weight(&first.keys)
+                    let number = table.groups.len();
+                    let first = self.first_row(group, own, level, number)?;
+                    table.bytes += weight(&first.keys)
                         + weight(&first.carried)
                         + bytes.len()
                         + first.accumulators.len() * size_of::<Accumulator>();
-                    groups.push(first);
-                    by_key.insert(bytes.clone(), groups.len() - 1);
-                    groups.len() - 1
+                    table.groups.push(first);
+                    table.by_key.insert(bytes.clone(), number);
+                    number
                 }
             };
-            self.accumulate_all(group, &mut groups[at])?;
-        }
-        Ok(Placed::Done)
-    }
-
-    fn accumulate_all(&mut self, group: &GroupPlan, found: &mut Group) -> SqlResult<()> {
-        for (aggregate, accumulator) in group.aggregates.iter().zip(&mut found.accumulators) {
-            self.accumulate(aggregate, accumulator)?;
+            self.accumulate_all(group, at, table)?;
         }
         Ok(())
     }
 
-    fn first_row(&mut self, group: &GroupPlan, keys: Vec<Value>, level: usize) -> SqlResult<Group> {
+    fn accumulate_all(&mut self, group: &GroupPlan, at: usize, table: &mut GroupTable) -> SqlResult<()> {
+        let accumulators = &mut table.groups[at].accumulators;
+        for (i, (aggregate, accumulator)) in group.aggregates.iter().zip(accumulators).enumerate() {
+            self.accumulate(aggregate, (at, i), accumulator, &mut table.gathered)?;
+        }
+        Ok(())
+    }
+
+    fn first_row(
+        &mut self,
+        group: &GroupPlan,
+        keys: Vec<Value>,
+        level: usize,
+        number: usize,
+    ) -> SqlResult<Group> {
         use sql_plan::eval::Env;
         let carried: SqlResult<Vec<Value>> = group.carried.iter().map(|c| self.column(*c)).collect();
         Ok(Group {
+            number,
             level,
             keys,
             carried: carried?,
@@ -287,12 +363,35 @@ impl Exec<'_, '_> {
         }
     }
 
-    fn accumulate(&mut self, aggregate: &Aggregate, acc: &mut Accumulator) -> SqlResult<()> {
+    fn accumulate(
+        &mut self,
+        aggregate: &Aggregate,
+        place: (usize, usize),
+        acc: &mut Accumulator,
+        gathered: &mut Gathered,
+    ) -> SqlResult<()> {
         let mut values = smallvec::SmallVec::<[Value; 2]>::new();
         for arg in &aggregate.args {
             values.push(arg.expr.eval(self)?);
         }
-        self.feed(aggregate, &values, acc)
+        if !aggregate.distinct && !gathers(aggregate) {
+            return self.feed(aggregate, &values, acc);
+        }
+        let json = matches!(aggregate.kind, AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg);
+        if !json && values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        let mut keys = Vec::new();
+        if gathers(aggregate) {
+            for key in &aggregate.order {
+                keys.push(key.expr.eval(self)?);
+            }
+        }
+        let member = Member { group: place.0, aggregate: place.1, values: values.into_vec(), keys };
+        if aggregate.distinct && !gathered.is_new(aggregate, &member, self.cx.values)? {
+            return Ok(());
+        }
+        self.admit_member(aggregate, member, acc, gathered)
     }
 
     /// Adds a row's arguments to an aggregate.
@@ -312,15 +411,6 @@ impl Exec<'_, '_> {
             return Ok(());
         }
         let cx = &mut *self.cx.values;
-        if aggregate.distinct {
-            let mut key = Vec::new();
-            for (value, arg) in values.iter().zip(&aggregate.args) {
-                ops::hash_key(value, sql_plan::expr::CompareAs::Any(arg.ty.collation), cx, &mut key);
-            }
-            if !acc.seen.insert(key) {
-                return Ok(());
-            }
-        }
         acc.count += 1;
         let value = &values[0];
         match aggregate.kind {
@@ -365,26 +455,9 @@ impl Exec<'_, '_> {
                 acc.mean += delta / acc.count as f64;
                 acc.squares += delta * (x - acc.mean);
             }
-            K::GroupConcat => {
-                let mut text = Vec::new();
-                for value in values {
-                    text.extend_from_slice(ops::to_text(value, aggregate.ty.collation, cx).bytes());
-                }
-                let keys: SqlResult<Vec<Value>> = aggregate.order.iter().map(|k| k.expr.eval(self)).collect();
-                acc.texts.push((keys?, text));
-                if acc.limit.is_none() && aggregate.limit.count.is_some() {
-                    let limit = self.limit(&aggregate.limit)?;
-                    acc.limit = Some((limit.offset, limit.count));
-                }
-            }
-            K::JsonArrayAgg | K::JsonObjectAgg => {
-                let text = json_member(aggregate, values, cx);
-                let keys: SqlResult<Vec<Value>> = aggregate.order.iter().map(|k| k.expr.eval(self)).collect();
-                acc.texts.push((keys?, text));
-                if acc.limit.is_none() && aggregate.limit.count.is_some() {
-                    let limit = self.limit(&aggregate.limit)?;
-                    acc.limit = Some((limit.offset, limit.count));
-                }
+            K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => {
+                let text = member_text(aggregate, values, cx);
+                self.add_text(aggregate, acc, Vec::new(), text)?;
             }
         }
         Ok(())
@@ -451,53 +524,8 @@ impl Exec<'_, '_> {
             K::VarSamp => Value::Double(acc.squares / (n - 1.0)),
             K::StddevPop => Value::Double((acc.squares / n).sqrt()),
             K::StddevSamp => Value::Double((acc.squares / (n - 1.0)).sqrt()),
-            K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => {
-                self.group_concat(aggregate, acc.texts, acc.limit)
-            }
+            K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => self.group_concat(aggregate, acc.texts),
         })
-    }
-
-    fn group_concat(
-        &mut self,
-        aggregate: &Aggregate,
-        mut texts: Vec<(Vec<Value>, Vec<u8>)>,
-        limit: Option<(u64, u64)>,
-    ) -> Value {
-        if texts.is_empty() {
-            return Value::Null;
-        }
-        let keys: &[SortKey] = &aggregate.order;
-        if !keys.is_empty() {
-            let cx = &mut *self.cx.values;
-            texts.sort_by(|a, b| order(keys, &a.0, &b.0, cx));
-        }
-        if let Some((offset, count)) = limit {
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-            texts = texts.into_iter().skip(offset).take(count).collect();
-        }
-        let (open, close, between): (&[u8], &[u8], &[u8]) = match aggregate.kind {
-            AggregateKind::JsonArrayAgg => (b"[", b"]", b","),
-            AggregateKind::JsonObjectAgg => (b"{", b"}", b", "),
-            _ => (b"", b"", b","),
-        };
-        let separator = aggregate.separator.as_deref().unwrap_or(between);
-        let max = usize::try_from(self.cx.settings.group_concat_max_len).unwrap_or(usize::MAX);
-        let mut out = open.to_vec();
-        for (i, (_, text)) in texts.iter().enumerate() {
-            if i > 0 {
-                out.extend_from_slice(separator);
-            }
-            out.extend_from_slice(text);
-            if out.len() > max {
-                let whole = aggregate.ty.collation.charset().valid_prefix(&out[..max]);
-                out.truncate(whole);
-                self.cx.warnings.warn(SqlError::GroupConcatCut { row: i as u64 + 1 });
-                return Value::str(&out, aggregate.ty.collation);
-            }
-        }
-        out.extend_from_slice(close);
-        Value::str(&out, aggregate.ty.collation)
     }
 }
 
@@ -516,17 +544,10 @@ fn group_order(group: &GroupPlan, a: &Group, b: &Group, cx: &mut types::Context)
     Ordering::Equal
 }
 
-/// An element of JSON_ARRAYAGG, or `"key":value` of JSON_OBJECTAGG; the planner has made JSON of the value.
-fn json_member(aggregate: &Aggregate, values: &[Value], cx: &mut types::Context) -> Vec<u8> {
-    let mut out = Vec::new();
-    let collation = aggregate.ty.collation;
-    if aggregate.kind == AggregateKind::JsonObjectAgg {
-        let key = ops::to_text(&values[0], collation, cx);
-        functions::json::write_string(&mut out, key.bytes());
-        out.push(b':');
-    }
-    out.extend_from_slice(ops::to_text(&values[values.len() - 1], collation, cx).bytes());
-    out
+/// The same order, by the keys that a sort of finished groups has: for each key whether it stands for all values, and its value.
+fn finished_order(group: &GroupPlan) -> Vec<SortKey> {
+    let rolled = SortKey { expr: Expr::int(0), compare: CompareAs::Int, descending: false };
+    group.keys.iter().flat_map(|key| [rolled.clone(), key.clone()]).collect()
 }
 
 fn add(sum: &Value, value: &Value, field: FieldType, cx: &mut types::Context) -> SqlResult<Value> {

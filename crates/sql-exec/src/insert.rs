@@ -18,6 +18,7 @@ use crate::context::SlotState;
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
 use crate::row;
+use crate::row_store::KeptRows;
 use crate::store::{self, Nulls, StoreMode};
 use crate::trigger;
 use crate::update::update_nulls;
@@ -69,7 +70,9 @@ impl Exec<'_, '_> {
         progress: &mut Progress,
     ) -> SqlResult<()> {
         if plan.reads_target || !plan.table.triggers.is_empty() || self.has_relations(&plan.table) {
-            for row in self.collect(query)? {
+            let rows = self.gather(query)?;
+            let mut cursor = rows.cursor();
+            while let Some(row) = cursor.next()? {
                 self.count_row()?;
                 progress.records += 1;
                 self.insert_selected(plan, row, progress)?;
@@ -87,10 +90,11 @@ impl Exec<'_, '_> {
     }
 
     /// Rows of a query into a table that nobody else sees yet; answers how many are new.
-    pub(crate) fn insert_all(&mut self, plan: &InsertPlan, rows: Vec<Vec<Value>>) -> SqlResult<u64> {
+    pub(crate) fn insert_all(&mut self, plan: &InsertPlan, rows: &KeptRows) -> SqlResult<u64> {
         self.say_inserted_columns(plan);
         let mut progress = Progress::default();
-        for row in rows {
+        let mut cursor = rows.cursor();
+        while let Some(row) = cursor.next()? {
             self.count_row()?;
             progress.records += 1;
             self.insert_selected(plan, row, &mut progress)?;

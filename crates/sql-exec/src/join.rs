@@ -1,12 +1,13 @@
 //! Joins: nested loops over the steps of a plan, with index lookups, and hash tables where no index helps.
 //!
 //! Rows are pushed: a step positions its slot on each of its rows and calls the next step; after the last step the row is
-//! complete and goes to the consumer, which answers whether it wants more.
+//! complete and goes to the consumer, which answers whether it wants more. A hash table that outgrows its memory goes on in a file
+//! (`keyed_rows`).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use catalog::TableHandle;
+use charset::Collation;
 use smallvec::SmallVec;
 use sql_plan::error::SqlResult;
 use sql_plan::expr::{CompareAs, Expr, Slot};
@@ -16,24 +17,47 @@ use storage::row::{Direction, KeyRange, ReadMode, RowBuf, Scan};
 use storage::trx::Isolation;
 use types::Value;
 
-use crate::context::SlotState;
+use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
+use crate::keyed_rows::{Keyed, KeyedRows, KeyedStore, Probe};
+use crate::row_store::KeptRows;
+use crate::spill::{Row, weight};
 use sql_plan::keys::{self, PointKey, Ranges};
 
 /// Called for each complete row of a join.
 pub(crate) type RowFn<'f> = dyn FnMut(&mut Exec<'_, '_>) -> SqlResult<Flow> + 'f;
 
 /// Rows of one step by the key that joins them.
-#[derive(Debug, Default)]
-pub(crate) struct HashTable {
-    rows: Vec<StoredRow>,
-    by_key: HashMap<Vec<u8>, Vec<u32>>,
-}
+pub(crate) type HashTable = KeyedRows<StoredRow>;
+
+/// Hash tables of joins may take as many times `tmp_memory_table_size`.
+const HASH_ROOM: usize = 8;
 
 #[derive(Debug)]
-enum StoredRow {
+pub(crate) enum StoredRow {
     Packed(RowBuf),
     Values(Vec<Value>),
+}
+
+impl Keyed for StoredRow {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Packed(buf) => size_of::<Self>() + buf.key.len() + buf.body.len(),
+            Self::Values(values) => weight(values),
+        }
+    }
+
+    /// On disk a packed row is its key and its body.
+    fn into_row(self, mut front: Row) -> Row {
+        match self {
+            Self::Packed(buf) => {
+                front.push(Value::str(&buf.key, Collation::BINARY));
+                front.push(Value::str(&buf.body, Collation::BINARY));
+            }
+            Self::Values(values) => front.extend(values),
+        }
+        front
+    }
 }
 
 /// What a join carries along.
@@ -151,13 +175,17 @@ impl Exec<'_, '_> {
             }
             (Source::Derived(_) | Source::Virtual(_) | Source::Working(_), _) => {
                 let rows = self.derived_rows(step)?;
-                for values in rows.iter() {
-                    self.set_values(step.slot, values.clone());
+                let mut cursor = rows.cursor();
+                loop {
+                    let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
+                    slot.state = SlotState::Values;
+                    if !cursor.next_into(&mut slot.values)? {
+                        return Ok(Flow::Continue);
+                    }
                     if self.accept(run, at, step, true, row)? == Flow::Stop {
                         return Ok(Flow::Stop);
                     }
                 }
-                Ok(Flow::Continue)
             }
         }
     }
@@ -325,9 +353,9 @@ impl Exec<'_, '_> {
             }
         };
         let Some(key) = self.join_key(probe, compare)? else { return Ok(Flow::Continue) };
-        for number in table.by_key.get(&key).into_iter().flatten() {
+        for number in table.numbers(&key) {
             let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
-            match &table.rows[*number as usize] {
+            match table.row(*number) {
                 StoredRow::Packed(buf) => {
                     slot.buf.clone_from(buf);
                     slot.state = SlotState::Packed;
@@ -336,6 +364,36 @@ impl Exec<'_, '_> {
                     slot.values.clone_from(values);
                     slot.state = SlotState::Values;
                 }
+            }
+            if self.accept(run, at, step, true, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        match table.on_disk(&key) {
+            Some(probe) => self.hash_rows_on_disk(run, at, step, probe, row),
+            None => Ok(Flow::Continue),
+        }
+    }
+
+    fn hash_rows_on_disk(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        mut probe: Probe,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let packed = matches!(step.source, Source::Table(_));
+        while let Some(values) = probe.next()? {
+            match &values[..] {
+                [Value::Str(key), Value::Str(body)] if packed => {
+                    let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
+                    slot.buf.clear();
+                    slot.buf.key.extend_from_slice(key.bytes());
+                    slot.buf.body.extend_from_slice(body.bytes());
+                    slot.state = SlotState::Packed;
+                }
+                _ => self.set_values(step.slot, values),
             }
             if self.accept(run, at, step, true, row)? == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -352,7 +410,10 @@ impl Exec<'_, '_> {
         build: &[Expr],
         compare: &[CompareAs],
     ) -> SqlResult<HashTable> {
-        let mut table = HashTable::default();
+        let mut space = self.row_space();
+        space.bytes = space.bytes.saturating_mul(HASH_ROOM);
+        let sorting = self.sort_space();
+        let mut table = KeyedStore::new(space);
         match &step.source {
             Source::Table(handle) => {
                 let handle = handle.clone();
@@ -373,22 +434,28 @@ impl Exec<'_, '_> {
                     }
                     if let Some(key) = self.join_key(build, compare)? {
                         let buf = self.cx.workspace.slots[usize::from(step.slot)].buf.clone();
-                        table.add(key, StoredRow::Packed(buf));
+                        table.add(key, StoredRow::Packed(buf), || sorting.clone(), self.cx.values)?;
                     }
                 }
             }
             Source::Derived(_) | Source::Virtual(_) | Source::Working(_) | Source::Json(_) => {
                 let rows = self.derived_rows(step)?;
-                for values in rows.iter() {
+                let mut cursor = rows.cursor();
+                while let Some(values) = cursor.next()? {
                     self.set_values(step.slot, values.clone());
                     if !self.passes(filter)? {
                         continue;
                     }
                     if let Some(key) = self.join_key(build, compare)? {
-                        table.add(key, StoredRow::Values(values.clone()));
+                        table.add(key, StoredRow::Values(values), || sorting.clone(), self.cx.values)?;
                     }
                 }
             }
+        }
+        let table = table.finish(self.cx.values)?;
+        if table.is_on_disk() {
+            self.cx.session.count(Work::TemporaryDiskTables, 1);
+            self.cx.session.count(Work::TemporaryFiles, 1);
         }
         Ok(table)
     }
@@ -407,7 +474,7 @@ impl Exec<'_, '_> {
     }
 
     /// All rows of a derived or virtual table, made once.
-    fn derived_rows(&mut self, step: &TableStep) -> SqlResult<Arc<Vec<Vec<Value>>>> {
+    fn derived_rows(&mut self, step: &TableStep) -> SqlResult<Arc<KeptRows>> {
         if let Source::Working(id) = &step.source {
             return Ok(self.working.get(id).cloned().unwrap_or_default());
         }
@@ -415,28 +482,13 @@ impl Exec<'_, '_> {
             return Ok(rows.clone());
         }
         let rows = match &step.source {
-            Source::Derived(query) => {
-                let mut rows = Vec::new();
-                self.query(query, &mut |exec, out| {
-                    rows.push(out.values(exec)?);
-                    Ok(Flow::Continue)
-                })?;
-                rows
-            }
-            Source::Virtual(table) => self.cx.session.virtual_rows(table.name)?,
-            Source::Table(_) | Source::Working(_) | Source::Json(_) => Vec::new(),
+            Source::Derived(query) => self.gather(query)?,
+            Source::Virtual(table) => KeptRows::of(self.cx.session.virtual_rows(table.name)?),
+            Source::Table(_) | Source::Working(_) | Source::Json(_) => KeptRows::default(),
         };
         let rows = Arc::new(rows);
         self.derived.insert(step.slot, rows.clone());
         Ok(rows)
-    }
-}
-
-impl HashTable {
-    fn add(&mut self, key: Vec<u8>, row: StoredRow) {
-        let number = self.rows.len() as u32;
-        self.rows.push(row);
-        self.by_key.entry(key).or_default().push(number);
     }
 }
 

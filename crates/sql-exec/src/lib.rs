@@ -5,8 +5,9 @@
 //! | `run`, `context`, `sink`, `outcome` | the doors: [`run()`], what it runs in, where rows go, what it did |
 //! | `exec` | the state of one running statement |
 //! | `join` | nested loops, hash joins |
-//! | `select`, `group`, `window`, `recursive`, `subquery` | query blocks |
-//! | `sort`, `spill` | sorts, and rows that go to disk |
+//! | `select`, `group`, `gathered`, `window`, `recursive`, `subquery` | query blocks |
+//! | `set_operation` | UNION, INTERSECT, EXCEPT |
+//! | `sort`, `spill`, `row_store`, `distinct`, `seen_keys`, `keyed_rows`, `paged` | sorts, and what is gathered: in memory, then on disk |
 //! | `load`, `outfile` | LOAD DATA, SELECT ... INTO OUTFILE |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 //! | `written` | which columns a change names, for the binlog |
@@ -19,25 +20,32 @@ mod auto;
 mod computed;
 mod context;
 pub mod ddl;
+mod distinct;
 mod errors;
 mod exec;
 mod explain;
 mod explain_json;
 mod foreign;
+mod gathered;
 mod group;
 mod in_set;
 mod insert;
 mod join;
 mod json_table;
+mod keyed_rows;
 mod load;
 mod outcome;
 mod outfile;
+mod paged;
 mod recursive;
 mod row;
 mod row_events;
+mod row_store;
 mod run;
+mod seen_keys;
 mod select;
 mod sequence;
+mod set_operation;
 mod sink;
 mod sort;
 mod spill;

@@ -1,17 +1,26 @@
 //! WITH RECURSIVE: rounds over the rows that the last round added.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::expr::CompareAs;
 use sql_plan::meta::FieldType;
 use sql_plan::ops;
-use sql_plan::plan::RecursivePlan;
+use sql_plan::plan::{QueryPlan, RecursivePlan};
 use types::Value;
 
 use crate::exec::{Exec, Flow};
+use crate::row_store::RowStore;
+use crate::seen_keys::SeenKeys;
 use crate::select::{EmitFn, RowOut, convert_to};
+
+/// What the rounds have made.
+struct Round {
+    /// The keys of all rows so far; absent for UNION ALL.
+    seen: Option<SeenKeys>,
+    added: RowStore,
+    total: u64,
+}
 
 impl Exec<'_, '_> {
     pub(crate) fn recursive(&mut self, plan: &RecursivePlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
@@ -19,38 +28,50 @@ impl Exec<'_, '_> {
             Some(value) => value.to_i64(self.cx.values).map_or(u64::MAX, |v| v as u64),
             None => u64::MAX,
         };
-        let mut seen = (!plan.all).then(HashSet::new);
-        let mut total = 0u64;
-        let mut added = Vec::new();
+        let mut round = Round {
+            seen: (!plan.all).then(|| SeenKeys::new(self.row_space(), self.sort_space())),
+            added: RowStore::new(self.row_space()),
+            total: 0,
+        };
         for seed in &plan.seeds {
-            for row in self.collect(seed)? {
-                self.add_recursive(plan, row, &mut seen, &mut added, &mut total)?;
-            }
+            self.recursive_part(plan, seed, &mut round)?;
         }
-        let mut round = 0u64;
-        while !added.is_empty() {
-            let rows = Arc::new(std::mem::take(&mut added));
-            for row in rows.iter() {
-                if emit(self, RowOut::Values(row))? == Flow::Stop {
+        let mut rounds = 0u64;
+        loop {
+            let rows =
+                Arc::new(std::mem::replace(&mut round.added, RowStore::new(self.row_space())).finish()?);
+            if rows.len() == 0 {
+                break;
+            }
+            let (mut cursor, mut row) = (rows.cursor(), Vec::new());
+            while cursor.next_into(&mut row)? {
+                if emit(self, RowOut::Values(&row))? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
-            if round >= most {
+            if rounds >= most {
                 self.too_many_rounds(most);
                 break;
             }
-            round += 1;
+            rounds += 1;
             self.forget_round(plan);
             self.working.insert(plan.id, rows);
             for step in &plan.steps {
-                for row in self.collect(step)? {
-                    self.count_row()?;
-                    self.add_recursive(plan, row, &mut seen, &mut added, &mut total)?;
-                }
+                self.recursive_part(plan, step, &mut round)?;
             }
         }
         self.working.remove(&plan.id);
         Ok(Flow::Continue)
+    }
+
+    fn recursive_part(&mut self, plan: &RecursivePlan, part: &QueryPlan, round: &mut Round) -> SqlResult<()> {
+        self.query(part, &mut |exec, out| {
+            exec.count_row()?;
+            let row = out.values(exec)?;
+            exec.add_recursive(plan, row, round)?;
+            Ok(Flow::Continue)
+        })?;
+        Ok(())
     }
 
     /// What the steps remember of the last round's rows.
@@ -67,9 +88,7 @@ impl Exec<'_, '_> {
         &mut self,
         plan: &RecursivePlan,
         mut row: Vec<Value>,
-        seen: &mut Option<HashSet<Vec<u8>>>,
-        added: &mut Vec<Vec<Value>>,
-        total: &mut u64,
+        round: &mut Round,
     ) -> SqlResult<()> {
         let mut key = Vec::new();
         for (i, (value, typed)) in row.iter_mut().zip(&plan.columns).enumerate() {
@@ -77,7 +96,7 @@ impl Exec<'_, '_> {
             if let (Value::Str(s), FieldType::VarString) = (&*value, typed.ty.field)
                 && s.charset().char_count(s.bytes()) > typed.ty.length as usize
             {
-                let error = SqlError::DataTooLong { column: plan.names[i].clone(), row: *total + 1 };
+                let error = SqlError::DataTooLong { column: plan.names[i].clone(), row: round.total + 1 };
                 if self.cx.values.sql_mode.strict() {
                     return Err(error);
                 }
@@ -85,16 +104,20 @@ impl Exec<'_, '_> {
                 let cut = Value::str(&s.bytes()[..end], s.collation());
                 self.cx
                     .warnings
-                    .warn(SqlError::DataTruncated { column: plan.names[i].clone(), row: *total + 1 });
+                    .warn(SqlError::DataTruncated { column: plan.names[i].clone(), row: round.total + 1 });
                 *value = cut;
             }
             if plan.unique.is_empty() || plan.unique.contains(&i) {
                 ops::hash_key(value, CompareAs::Any(typed.ty.collation), self.cx.values, &mut key);
             }
         }
-        if seen.as_mut().is_none_or(|seen| seen.insert(key)) {
-            *total += 1;
-            added.push(row);
+        let new = match &mut round.seen {
+            Some(seen) => seen.insert(key, self.cx.values)?,
+            None => true,
+        };
+        if new {
+            round.total += 1;
+            round.added.add(row)?;
         }
         Ok(())
     }

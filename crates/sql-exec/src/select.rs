@@ -3,23 +3,23 @@
 //! Without grouping, DISTINCT and sorting a row goes from its slot to the consumer without being copied.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::time::Duration;
 
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::compare_values;
 use sql_plan::expr::{CompareAs, CompareOp, Expr, Typed};
 use sql_plan::ops;
-use sql_plan::plan::{
-    Access, LimitPlan, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SetOp, SetPlan, SortKey,
-};
+use sql_plan::plan::{Access, LimitPlan, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SortKey};
 use storage::trx::TrxOptions;
 use types::{Context, Value};
 
 use crate::context::Work;
+use crate::distinct::{Admitted, Distinct};
 use crate::exec::{Exec, Flow};
 use crate::join::JoinRun;
-use crate::sort::{SortSpace, Sorter};
+use crate::row_store::{KeptRows, RowStore};
+use crate::sort::Sorter;
+use crate::spill::Space;
 
 /// A result row: still in the slots, or made already.
 #[derive(Clone, Copy)]
@@ -50,6 +50,9 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
+    /// All rows.
+    pub(crate) const NONE: Self = Self { offset: 0, count: u64::MAX, with_ties: false };
+
     pub(crate) fn end(self) -> u64 {
         self.offset.saturating_add(self.count)
     }
@@ -109,14 +112,8 @@ impl Exec<'_, '_> {
             return Ok(Flow::Continue);
         }
         if plan.order.is_empty() {
-            let mut seen = plan.distinct.then(HashSet::new);
             let mut passed = 0u64;
-            self.rows(plan, &mut |exec| {
-                if let Some(seen) = &mut seen
-                    && !seen.insert(exec.row_key(&plan.output)?)
-                {
-                    return Ok(Flow::Continue);
-                }
+            let mut pass = |exec: &mut Exec<'_, '_>, row: RowOut<'_>| {
                 passed += 1;
                 if passed <= limit.offset {
                     return Ok(Flow::Continue);
@@ -124,33 +121,96 @@ impl Exec<'_, '_> {
                 if passed > limit.end() && !limit.with_ties {
                     return Ok(if plan.found_rows { Flow::Continue } else { Flow::Stop });
                 }
-                let flow = emit(exec, RowOut::Slots(&plan.output))?;
+                let flow = emit(exec, row)?;
                 let full = passed == limit.end() && !plan.found_rows && !limit.with_ties;
                 Ok(if full { Flow::Stop } else { flow })
-            })?;
+            };
+            if plan.distinct {
+                self.distinct_rows(plan, &mut pass)?;
+            } else {
+                self.rows(plan, &mut |exec| pass(exec, RowOut::Slots(&plan.output)))?;
+            }
             self.found = plan.found_rows.then_some(passed);
             return Ok(Flow::Continue);
         }
         self.select_sorted(plan, limit, emit)
     }
 
+    /// Each output row once; those that found no room in the set come last.
+    fn distinct_rows(&mut self, plan: &SelectPlan, emit: &mut EmitFn<'_>) -> SqlResult<()> {
+        let mut seen = Distinct::new(self.row_space());
+        let flow = self.rows(plan, &mut |exec| {
+            let key = exec.row_key(&plan.output)?;
+            if !seen.is_full() {
+                return match seen.admit(key) {
+                    Admitted::New => emit(exec, RowOut::Slots(&plan.output)),
+                    _ => Ok(Flow::Continue),
+                };
+            }
+            if seen.admit(key.clone()) == Admitted::NoRoom {
+                seen.put_aside(&key, &RowOut::Slots(&plan.output).values(exec)?)?;
+            }
+            Ok(Flow::Continue)
+        })?;
+        if flow == Flow::Stop {
+            return Ok(());
+        }
+        self.count_aside(&seen);
+        let mut rest = seen.rest()?;
+        while let Some(row) = rest.next()? {
+            self.count_row()?;
+            if emit(self, RowOut::Values(&row))? == Flow::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn count_aside(&mut self, seen: &Distinct) {
+        if seen.has_aside() {
+            self.cx.session.count(Work::TemporaryDiskTables, 1);
+            self.cx.session.count(Work::TemporaryFiles, 1);
+        }
+    }
+
     fn select_sorted(&mut self, plan: &SelectPlan, limit: Limit, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
-        let mut seen = plan.distinct.then(HashSet::new);
+        let mut seen = plan.distinct.then(|| Distinct::new(self.row_space()));
         let mut sorter = Sorter::new(&plan.order, limit, self.sort_space());
         let mut passed = 0u64;
         self.rows(plan, &mut |exec| {
-            if let Some(seen) = &mut seen
-                && !seen.insert(exec.row_key(&plan.output)?)
-            {
+            let admitted = match &mut seen {
+                None => None,
+                Some(seen) => {
+                    let key = exec.row_key(&plan.output)?;
+                    match seen.admit(key.clone()) {
+                        Admitted::Known => return Ok(Flow::Continue),
+                        Admitted::New => None,
+                        Admitted::NoRoom => Some((seen, key)),
+                    }
+                }
+            };
+            let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
+            let mut keys = keys?;
+            let row: SqlResult<Vec<Value>> = plan.output.iter().map(|t| t.expr.eval(exec)).collect();
+            if let Some((seen, key)) = admitted {
+                keys.extend(row?);
+                seen.put_aside(&key, &keys)?;
                 return Ok(Flow::Continue);
             }
             passed += 1;
-            let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
-            let keys = keys?;
-            let row: SqlResult<Vec<Value>> = plan.output.iter().map(|t| t.expr.eval(exec)).collect();
             sorter.add(keys, row?, exec.cx.values)?;
             Ok(Flow::Continue)
         })?;
+        if let Some(seen) = seen {
+            self.count_aside(&seen);
+            let mut rest = seen.rest()?;
+            while let Some(mut keys) = rest.next()? {
+                self.count_row()?;
+                passed += 1;
+                let row = keys.split_off(plan.order.len());
+                sorter.add(keys, row, self.cx.values)?;
+            }
+        }
         let by_range = plan.steps.first().is_some_and(|s| matches!(s.access, Access::Range { .. }));
         self.cx.session.count(if by_range { Work::SortRange } else { Work::SortScan }, 1);
         let flow = self.emit_sorted(sorter, emit);
@@ -158,7 +218,7 @@ impl Exec<'_, '_> {
         flow
     }
 
-    fn emit_sorted(&mut self, sorter: Sorter<'_>, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+    pub(crate) fn emit_sorted(&mut self, sorter: Sorter<'_>, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
         let mut sorted = sorter.finish(self.cx.values)?;
         let work = sorted.work();
         self.cx.session.count(Work::SortMergePasses, work.merges);
@@ -178,11 +238,16 @@ impl Exec<'_, '_> {
     }
 
     /// `sort_buffer_size` and `tmpdir`.
-    fn sort_space(&mut self) -> SortSpace {
-        SortSpace {
-            bytes: self.size_variable("sort_buffer_size", 2 << 20),
-            directory: self.temporary_directory(),
-        }
+    pub(crate) fn sort_space(&mut self) -> Space {
+        let bytes = self.size_variable("sort_buffer_size", 2 << 20);
+        Space { bytes, directory: self.temporary_directory(), file: u64::MAX }
+    }
+
+    /// `tmp_memory_table_size`, `tmp_disk_table_size` and `tmpdir`: what is gathered otherwise.
+    pub(crate) fn row_space(&mut self) -> Space {
+        let bytes = self.size_variable("tmp_memory_table_size", 16 << 20);
+        let file = self.size_variable("tmp_disk_table_size", usize::MAX) as u64;
+        Space { bytes, directory: self.temporary_directory(), file }
     }
 
     pub(crate) fn temporary_directory(&mut self) -> String {
@@ -253,35 +318,7 @@ impl Exec<'_, '_> {
         Ok(key)
     }
 
-    fn set_operation(&mut self, set: &SetPlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
-        let limit = self.limit(&set.limit)?;
-        let mut rows = self.collect(&set.first)?;
-        for term in &set.rest {
-            let more = self.collect(&term.query)?;
-            rows = self.combine(set, term.op, term.all, rows, more);
-        }
-        let counted =
-            matches!(&set.first.body, QueryBody::Select(s) if s.found_rows).then_some(rows.len() as u64);
-        let types: Vec<Typed> = set.columns.clone();
-        let mut sorter = Sorter::new(&set.order, limit, self.sort_space());
-        for mut row in rows {
-            for (value, typed) in row.iter_mut().zip(&types) {
-                *value = convert_to(std::mem::take(value), typed, self.cx.values);
-            }
-            let keys = if set.order.is_empty() {
-                Vec::new()
-            } else {
-                self.set_values(set.slot, row.clone());
-                let keys: SqlResult<Vec<Value>> = set.order.iter().map(|k| k.expr.eval(self)).collect();
-                keys?
-            };
-            sorter.add(keys, row, self.cx.values)?;
-        }
-        let flow = self.emit_sorted(sorter, emit);
-        self.found = counted;
-        flow
-    }
-
+    /// All rows of a query, where they are few or wanted in memory.
     pub(crate) fn collect(&mut self, query: &QueryPlan) -> SqlResult<Vec<Vec<Value>>> {
         let mut rows = Vec::new();
         self.query(query, &mut |exec, out| {
@@ -291,53 +328,19 @@ impl Exec<'_, '_> {
         Ok(rows)
     }
 
-    fn combine(
-        &mut self,
-        set: &SetPlan,
-        op: SetOp,
-        all: bool,
-        left: Vec<Vec<Value>>,
-        right: Vec<Vec<Value>>,
-    ) -> Vec<Vec<Value>> {
-        let cx = &mut *self.cx.values;
-        let mut key = |row: &[Value]| {
-            let mut out = Vec::new();
-            for (value, typed) in row.iter().zip(&set.columns) {
-                let value = convert_to(value.clone(), typed, cx);
-                ops::hash_key(&value, CompareAs::Any(typed.ty.collation), cx, &mut out);
-            }
-            out
-        };
-        let mut counts: std::collections::HashMap<Vec<u8>, usize> = std::collections::HashMap::new();
-        if op != SetOp::Union {
-            for row in &right {
-                *counts.entry(key(row)).or_default() += 1;
-            }
+    /// All rows of a query, on disk what finds no room.
+    pub(crate) fn gather(&mut self, query: &QueryPlan) -> SqlResult<KeptRows> {
+        let mut rows = RowStore::new(self.row_space());
+        self.query(query, &mut |exec, out| {
+            rows.add(out.values(exec)?)?;
+            Ok(Flow::Continue)
+        })?;
+        let rows = rows.finish()?;
+        if rows.on_disk() {
+            self.cx.session.count(Work::TemporaryDiskTables, 1);
+            self.cx.session.count(Work::TemporaryFiles, 1);
         }
-        let mut seen = HashSet::new();
-        let candidates: Vec<Vec<Value>> = match op {
-            SetOp::Union if all => return left.into_iter().chain(right).collect(),
-            SetOp::Union => left.into_iter().chain(right).collect(),
-            SetOp::Except | SetOp::Intersect => left,
-        };
-        let mut out = Vec::new();
-        for row in candidates {
-            let k = key(&row);
-            let in_right = counts.get(&k).copied().unwrap_or(0);
-            let keep = match op {
-                SetOp::Union => true,
-                SetOp::Except => in_right == 0,
-                SetOp::Intersect => in_right > 0,
-            };
-            if all && in_right > 0 {
-                // ALL counts: each row of the right side takes one of the left.
-                counts.insert(k.clone(), in_right - 1);
-            }
-            if keep && (all || seen.insert(k)) {
-                out.push(row);
-            }
-        }
-        out
+        Ok(rows)
     }
 }
 

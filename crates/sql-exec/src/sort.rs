@@ -9,22 +9,13 @@ use sql_plan::plan::SortKey;
 use types::Context;
 
 use crate::select::{Limit, order};
-use crate::spill::{Row, RowReader, RowWriter, weight};
+use crate::spill::{Row, RowReader, RowWriter, Space, weight};
 
 /// Runs that are merged at once.
 const FAN_IN: usize = 32;
 
 /// Sorts with a LIMIT keep twice as many rows as are wanted, if those are not too many.
 const LIMITED_MAX: u64 = 1 << 20;
-
-/// What a sort may use.
-#[derive(Debug, Clone)]
-pub(crate) struct SortSpace {
-    /// `sort_buffer_size`
-    pub(crate) bytes: usize,
-    /// `tmpdir`
-    pub(crate) directory: String,
-}
 
 /// What a sort has done, for SHOW STATUS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,7 +30,7 @@ pub(crate) struct SortWork {
 pub(crate) struct Sorter<'k> {
     keys: &'k [SortKey],
     limit: Limit,
-    space: SortSpace,
+    space: Space,
     rows: Vec<(Row, Row)>,
     bytes: usize,
     runs: Vec<RowReader>,
@@ -47,7 +38,7 @@ pub(crate) struct Sorter<'k> {
 }
 
 impl<'k> Sorter<'k> {
-    pub(crate) fn new(keys: &'k [SortKey], limit: Limit, space: SortSpace) -> Self {
+    pub(crate) fn new(keys: &'k [SortKey], limit: Limit, space: Space) -> Self {
         Self { keys, limit, space, rows: Vec::new(), bytes: 0, runs: Vec::new(), work: SortWork::default() }
     }
 
@@ -80,7 +71,7 @@ impl<'k> Sorter<'k> {
     /// Writes what is in memory as a run.
     fn spill(&mut self, cx: &mut Context) -> SqlResult<()> {
         self.sort(cx);
-        let mut writer = RowWriter::create(&self.space.directory)?;
+        let mut writer = RowWriter::create(&self.space)?;
         self.work.files += 1;
         for (keys, row) in self.rows.drain(..) {
             writer.row(&[&keys, &row])?;
@@ -91,7 +82,7 @@ impl<'k> Sorter<'k> {
             let runs = std::mem::take(&mut self.runs);
             let mut merge = Merge::new(runs, self.keys, cx)?;
             self.work.merges += 1;
-            let mut writer = RowWriter::create(&self.space.directory)?;
+            let mut writer = RowWriter::create(&self.space)?;
             self.work.files += 1;
             while let Some((keys, row)) = merge.next(cx)? {
                 writer.row(&[&keys, &row])?;
@@ -245,7 +236,7 @@ mod tests {
     fn sorted(n: i64, bytes: usize, limit: Limit) -> (Vec<i64>, SortWork) {
         let keys = [SortKey { expr: Expr::int(0), compare: CompareAs::Int, descending: false }];
         let mut cx = Context::default();
-        let space = SortSpace { bytes, directory: "/tmp".into() };
+        let space = Space { bytes, directory: "/tmp".into(), file: u64::MAX };
         let mut sorter = Sorter::new(&keys, limit, space);
         for i in 0..n {
             let key = i * 7919 % n;

@@ -5,6 +5,8 @@
 //! # Layout
 //! `length u32 | values`; a value is a tag byte and its fields, little-endian. Only this process reads it.
 
+use std::sync::Arc;
+
 use env::files::Temporary;
 use sql_plan::error::{SqlError, SqlResult};
 use types::{Date, DateTime, Decimal, EnumValue, Fixed, FixedKind, Str, Time, Timestamp, Value};
@@ -25,24 +27,45 @@ pub(crate) fn weight(row: &[Value]) -> usize {
     24 + row.iter().map(|v| size_of::<Value>() + long(v)).sum::<usize>()
 }
 
+/// What rows that are gathered may use.
+#[derive(Debug, Clone)]
+pub(crate) struct Space {
+    /// Bytes of memory: `sort_buffer_size` or `tmp_memory_table_size`.
+    pub(crate) bytes: usize,
+    /// `tmpdir`
+    pub(crate) directory: String,
+    /// Bytes that one file may take: `tmp_disk_table_size`, or all there are.
+    pub(crate) file: u64,
+}
+
 /// Rows that are being written.
 pub(crate) struct RowWriter {
     file: Temporary,
     written: u64,
+    most: u64,
     buffer: Vec<u8>,
-    pub(crate) rows: u64,
+}
+
+/// Rows that are written and may be read, by several readers too.
+#[derive(Debug, Clone)]
+pub(crate) struct RowFile {
+    file: Arc<Temporary>,
+    end: u64,
 }
 
 /// Rows that are being read.
+#[derive(Debug)]
 pub(crate) struct RowReader {
-    file: Temporary,
+    file: Arc<Temporary>,
     at: u64,
     end: u64,
+    /// Bytes that are read at a time.
+    block: usize,
     buffer: Vec<u8>,
     next: usize,
 }
 
-fn io(e: std::io::Error) -> SqlError {
+pub(crate) fn file_error(e: std::io::Error) -> SqlError {
     let full = matches!(e.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
     let (errno, what) = if full { (1021, "Disk full") } else { (3, "Error writing a temporary file") };
     SqlError::Other { errno, state: *b"HY000", text: format!("{what} ({e})") }
@@ -52,33 +75,56 @@ fn damaged() -> SqlError {
     SqlError::Io { operation: "read of a temporary file".into(), table: String::new() }
 }
 
+/// A temporary result that outgrew `tmp_disk_table_size`.
+pub(crate) fn over_limit() -> SqlError {
+    SqlError::Other { errno: 1114, state: *b"HY000", text: "The table '(temporary)' is full".into() }
+}
+
 impl RowWriter {
-    pub(crate) fn create(directory: &str) -> SqlResult<Self> {
-        let file = Temporary::create(directory).map_err(io)?;
-        Ok(Self { file, written: 0, buffer: Vec::with_capacity(BLOCK), rows: 0 })
+    pub(crate) fn create(space: &Space) -> SqlResult<Self> {
+        let file = Temporary::create(&space.directory).map_err(file_error)?;
+        Ok(Self { file, written: 0, most: space.file, buffer: Vec::new() })
+    }
+
+    /// Where the next row will stand.
+    pub(crate) fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
     }
 
     /// Appends a row; `parts` follow one another in it.
     pub(crate) fn row(&mut self, parts: &[&[Value]]) -> SqlResult<()> {
-        let start = self.buffer.len();
-        self.buffer.extend_from_slice(&[0; 4]);
-        parts.iter().copied().flatten().for_each(|v| put(v, &mut self.buffer));
-        let length = (self.buffer.len() - start - 4) as u32;
-        self.buffer[start..start + 4].copy_from_slice(&length.to_le_bytes());
-        self.rows += 1;
+        encode(parts, &mut self.buffer);
         if self.buffer.len() >= BLOCK { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> SqlResult<()> {
-        self.file.write_at(&self.buffer, self.written).map_err(io)?;
+        if self.position() > self.most {
+            return Err(over_limit());
+        }
+        self.file.write_at(&self.buffer, self.written).map_err(file_error)?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
     }
 
-    pub(crate) fn read(mut self) -> SqlResult<RowReader> {
+    pub(crate) fn finish(mut self) -> SqlResult<RowFile> {
         self.flush()?;
-        Ok(RowReader { file: self.file, at: 0, end: self.written, buffer: Vec::new(), next: 0 })
+        Ok(RowFile { file: Arc::new(self.file), end: self.written })
+    }
+
+    pub(crate) fn read(self) -> SqlResult<RowReader> {
+        Ok(self.finish()?.reader())
+    }
+}
+
+impl RowFile {
+    pub(crate) fn reader(&self) -> RowReader {
+        self.reader_at(0, BLOCK)
+    }
+
+    /// Reads from the row at `at` on, `block` bytes at a time.
+    pub(crate) fn reader_at(&self, at: u64, block: usize) -> RowReader {
+        RowReader { file: self.file.clone(), at, end: self.end, block, buffer: Vec::new(), next: 0 }
     }
 }
 
@@ -90,18 +136,25 @@ impl RowReader {
         }
         self.buffer.drain(..self.next);
         self.next = 0;
-        let missing = (n - self.buffer.len()).max(BLOCK) as u64;
+        let missing = (n - self.buffer.len()).max(self.block) as u64;
         let more = missing.min(self.end - self.at) as usize;
         let have = self.buffer.len();
         self.buffer.resize(have + more, 0);
-        self.file.read_at(&mut self.buffer[have..], self.at).map_err(io)?;
+        self.file.read_at(&mut self.buffer[have..], self.at).map_err(file_error)?;
         self.at += more as u64;
         Ok(self.buffer.len() >= n)
     }
 
     pub(crate) fn row(&mut self) -> SqlResult<Option<Row>> {
+        let mut row = Row::new();
+        Ok(self.row_into(&mut row)?.then_some(row))
+    }
+
+    /// Reads a row into a vector that is used again; false at the end.
+    pub(crate) fn row_into(&mut self, row: &mut Row) -> SqlResult<bool> {
+        row.clear();
         if !self.want(4)? {
-            return Ok(None);
+            return Ok(false);
         }
         let length: [u8; 4] = self.buffer[self.next..self.next + 4].try_into().map_err(|_| damaged())?;
         self.next += 4;
@@ -111,12 +164,40 @@ impl RowReader {
         }
         let mut bytes = &self.buffer[self.next..self.next + length];
         self.next += length;
-        let mut row = Row::new();
         while !bytes.is_empty() {
             row.push(take(&mut bytes).ok_or_else(damaged)?);
         }
-        Ok(Some(row))
+        Ok(true)
     }
+}
+
+fn encode(parts: &[&[Value]], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    parts.iter().copied().flatten().for_each(|v| put(v, out));
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Rows one behind the other, as in a file.
+pub(crate) fn encode_rows(rows: &[Row]) -> Vec<u8> {
+    let mut out = Vec::new();
+    rows.iter().for_each(|row| encode(&[row], &mut out));
+    out
+}
+
+pub(crate) fn decode_rows(mut bytes: &[u8]) -> SqlResult<Vec<Row>> {
+    let mut rows = Vec::new();
+    while !bytes.is_empty() {
+        let length = u32::from_le_bytes(some(&mut bytes).ok_or_else(damaged)?);
+        let mut own = several(&mut bytes, length as usize).ok_or_else(damaged)?;
+        let mut row = Row::new();
+        while !own.is_empty() {
+            row.push(take(&mut own).ok_or_else(damaged)?);
+        }
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn put_text(s: &Str, out: &mut Vec<u8>) {
@@ -280,7 +361,8 @@ mod tests {
                 ]
             })
             .collect();
-        let mut writer = RowWriter::create("/tmp").unwrap();
+        let space = Space { bytes: 0, directory: "/tmp".into(), file: u64::MAX };
+        let mut writer = RowWriter::create(&space).unwrap();
         for row in &rows {
             writer.row(&[&row[..2], &row[2..]]).unwrap();
         }

@@ -589,7 +589,7 @@ variables! {
     TIME_ZONE: "time_zone", Both, Kind::TimeZone, "SYSTEM", Dynamic, Arg::No, Wired;
     TIMESTAMP: "timestamp", Session, double(0.0, 4294967295.0), "0.000000", Dynamic, Arg::No, Wired;
     TLS_VERSION: "tls_version", Global, Kind::Set(&["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"]), "TLSv1.2,TLSv1.3", Fixed, Arg::Required, Wired;
-    TMP_DISK_TABLE_SIZE: "tmp_disk_table_size", Both, uint(1024, 18446744073709551615, 1), "18446744073709551615", Dynamic, Arg::Required, Inert;
+    TMP_DISK_TABLE_SIZE: "tmp_disk_table_size", Both, uint(1024, 18446744073709551615, 1), "18446744073709551615", Dynamic, Arg::Required, Wired;
     TMP_MEMORY_TABLE_SIZE: "tmp_memory_table_size", Both, uint(0, 18446744073709551615, 16384), "16777216", Dynamic, Arg::Required, Wired;
     TMP_TABLE_SIZE: "tmp_table_size", Both, uint(0, 18446744073709551615, 16384), "16777216", Dynamic, Arg::Required, Inert;
     TMPDIR: "tmpdir", Global, Kind::Text, "/tmp", Fixed, Arg::Required, Fact;

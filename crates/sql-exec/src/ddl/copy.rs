@@ -231,7 +231,7 @@ pub(super) fn fill_from_query(
             settings: cx.settings,
             workspace: cx.workspace,
         };
-        Exec::new(plan, cx.params, &mut exec_cx).lock_what_is_read().collect(query)?
+        Exec::new(plan, cx.params, &mut exec_cx).lock_what_is_read().gather(query)?
     };
     let mut exec_cx = in_change(cx, change);
     let insert = InsertPlan {
@@ -250,7 +250,7 @@ pub(super) fn fill_from_query(
         returning: None,
         rules: Vec::new(),
     };
-    Exec::of_definitions(&mut exec_cx).insert_all(&insert, rows)
+    Exec::of_definitions(&mut exec_cx).insert_all(&insert, &rows)
 }
 
 /// What the executor needs to write rows in the change's transaction.
