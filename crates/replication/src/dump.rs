@@ -445,6 +445,7 @@ impl Running<'_> {
             Err(EmitError::Sink(_)) => return Err(failure.unwrap_or(Failure::Io)),
             Err(EmitError::Read(e)) => return Err(e.into()),
         }
+        self.last_sent = Stopwatch::start();
         self.offset = head.end.offset;
         self.dump.registered.advance(end);
         Ok(())
@@ -483,9 +484,7 @@ impl Running<'_> {
             let mut wanted = wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             wanted.note(&self.file.name, self.replica.get(), end);
         }
-        self.stream.event(bytes, wants_ack)?;
-        self.last_sent = Stopwatch::start();
-        Ok(())
+        Ok(self.stream.event(bytes, wants_ack)?)
     }
 
     /// Writes an event of the stream's own.
@@ -502,6 +501,7 @@ impl Running<'_> {
             }
             _ => self.put(&scratch, None),
         };
+        self.last_sent = Stopwatch::start();
         self.scratch = scratch;
         outcome
     }

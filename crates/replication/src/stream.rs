@@ -21,6 +21,8 @@ pub trait Line: Send + Sync {
 
 /// Events are gathered up to this size.
 const GATHER: usize = 64 * 1024;
+/// Bytes that an idle stream keeps.
+const KEPT: usize = 8 * 1024;
 
 /// The sending side of one dump.
 pub struct EventStream<'a> {
@@ -90,7 +92,7 @@ impl<'a> EventStream<'a> {
         self.line.send(bytes)
     }
 
-    /// Sends what was gathered; an idle stream keeps no buffer.
+    /// Sends what was gathered.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -101,10 +103,10 @@ impl<'a> EventStream<'a> {
         outcome
     }
 
-    /// Gives the buffer back before a long wait.
+    /// Before a wait: sends, and keeps room for a few small groups.
     pub fn rest(&mut self) -> io::Result<()> {
         self.flush()?;
-        self.buffer = Vec::new();
+        self.buffer.shrink_to(KEPT);
         Ok(())
     }
 
