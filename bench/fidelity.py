@@ -153,18 +153,19 @@ def output(command, path):
         raise AssertionError('%s: %s' % (' '.join(command[:3]), r.stderr.decode()[-2000:]))
 
 
-def statements(path):
-    """What a server would run: comments depend on the tool's version."""
-    with open(path, 'rb') as f:
-        for line in f:
-            if not line.startswith(b'#'):
-                yield line
+def statements(command):
+    """What a server would run of a tool's output: comments depend on the tool's version."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    for line in process.stdout:
+        if not line.startswith(b'#'):
+            yield line
+    assert process.wait() == 0, ' '.join(command[:2])
 
 
 def pitr(args):
     """morse-binlog's text makes the same rows in an empty server; classic files are read by mariadb-binlog."""
     server = primary(['--innodb-flush-log-at-trx-commit=2', '--max-binlog-size=16M'] + args.option)
-    done = mixed.run(server.port, args.seconds, seed=args.seed)
+    done = mixed.run(server.port, args.seconds, seed=args.seed, rate=args.rate)
     databases = ['mix', 'mix_tmp']
     sums = checksums(Client(server.port), databases)
     server.kill()  # The log of a server that crashed is read as it is.
@@ -181,13 +182,11 @@ def pitr(args):
         equal = same_tables(sums, checksums(Client(copy.port), databases), kind)
         print('applied to an empty %s in %.0f s: %d tables equal' % (kind, time.time() - begin, equal), flush=True)
         copy.stop()
+    os.remove(text)
     output([MORSE_BINLOG, '--convert', '--result-file=' + os.path.join(server.dir, 'classic'), logs], os.devnull)
     files = sorted(os.path.join(server.dir, f) for f in os.listdir(server.dir) if f.startswith('classic'))
-    output([MORSE_BINLOG] + files, text + '.ours')
-    output(['mariadb-binlog', '--no-defaults'] + files, text + '.theirs')
-    count = 0
-    theirs = statements(text + '.theirs')
-    for count, line in enumerate(statements(text + '.ours'), 1):
+    count, theirs = 0, statements(['mariadb-binlog', '--no-defaults'] + files)
+    for count, line in enumerate(statements([MORSE_BINLOG] + files), 1):
         other = next(theirs, None)
         assert line == other, 'line %d: %r, mariadb-binlog: %r (%s)' % (count, line[:200], other and other[:200], server.dir)
     assert next(theirs, None) is None, 'mariadb-binlog says more'

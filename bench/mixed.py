@@ -189,9 +189,9 @@ def transaction(c, r, w):
     attempt(c, 'ROLLBACK' if r.random() < 0.15 else 'COMMIT')
 
 
-def session(port, gate, stop, seed, w, failed, counts):
-    """One session of the mixed workload until told to stop."""
-    r, n = random.Random(seed * 1000 + w), 0
+def session(port, gate, stop, seed, w, failed, counts, pace):
+    """One session of the mixed workload until told to stop, of at most one transaction in `pace` seconds."""
+    r, n, begin = random.Random(seed * 1000 + w), 0, time.time()
     try:
         c = Client(port, 'mix')
         # Row locks and metadata locks together can make a circle that no server sees.
@@ -213,6 +213,7 @@ def session(port, gate, stop, seed, w, failed, counts):
                 else:
                     transaction(c, r, w)
             counts[w] = n
+            stop.wait(max(0, begin + n * pace - time.time()))
     except Gone:
         pass
     except BaseException as e:
@@ -220,11 +221,11 @@ def session(port, gate, stop, seed, w, failed, counts):
         stop.set()
 
 
-def run(port, seconds, sessions=6, seed=1):
-    """The whole workload; the transactions done."""
+def run(port, seconds, sessions=6, seed=1, rate=1000):
+    """The whole workload, of at most `rate` transactions a second; the transactions done."""
     create(Client(port))
     gate, stop, failed, counts = Gate(), threading.Event(), [], [0] * sessions
-    threads = [threading.Thread(target=session, args=(port, gate, stop, seed, w, failed, counts)) for w in range(sessions)]
+    threads = [threading.Thread(target=session, args=(port, gate, stop, seed, w, failed, counts, sessions / rate)) for w in range(sessions)]
     for t in threads:
         t.start()
     stop.wait(seconds)

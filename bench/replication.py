@@ -3,7 +3,7 @@
 
   replication.py replicas [--flush 1,0,2] [--kills 30] [--seconds 120]   replicas 10.11, 11.8, 11.8 in parallel: 16 writers, DDL, kill -9
   replication.py semisync_kill [--rounds 50]                            kill -9 during AFTER_SYNC: nothing acknowledged is missing
-  replication.py pitr [--seconds 600]                                   morse-binlog's text applied; classic files read by mariadb-binlog
+  replication.py pitr [--seconds 600] [--rate 200]                      morse-binlog's text applied; classic files read by mariadb-binlog
 
 Figures, which do; --model SYNC_MS,MBPS,IOPS is the disk both servers get (needs DISK), --seconds one run's length:
 
@@ -32,6 +32,7 @@ def main():
     p.add_argument('--kills', type=int, default=30)
     p.add_argument('--rounds', type=int, default=50)
     p.add_argument('--seconds', type=int)
+    p.add_argument('--rate', type=int, default=200, help='transactions a second of pitr at most: 22 KB of log each')
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--model')
     p.add_argument('--threads')
