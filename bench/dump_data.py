@@ -102,7 +102,7 @@ FILL = [
     ('files', 9000, 0.20, "(id, path, size, content, digest) select unhex(md5(seq)), concat('/srv/', sha1(seq)), seq, if(seq % 6, repeat(unhex(sha2(seq, 512)), 1 + seq * 37 % 280), null), unhex(sha1(seq))"),
     ('heap_of_rows', 60, 0.03, "(word, n) select if(seq % 10, md5(seq % 1000), null), if(seq % 13, seq * 7919 % 1000, null)"),
     ('all_types', 1100, 0.12, """select seq, seq % 256 - 128, seq % 256, seq % 65536 - 32768, seq % 65536, seq % 16777216 - 8388608, seq % 16777216, -seq * 1000 % 2147483648, seq * 1009,
-      -seq * 1000000007, cast(seq as unsigned) * 10000000019, seq % 2, b'1', seq % 131072, seq * 1000003, cast(seq as decimal(65,38)) / 7, seq % 100000, seq % 100000 / 8, seq / 7e10,
+      -seq * 1000000007, cast(seq as unsigned) * 10000000019, seq % 2, b'1', seq % 131072, seq * 1000003, cast(seq as decimal(65,38)) / 7, seq % 100000, seq % 4000 / 8, seq / 7e10,
       '1000-01-01' + interval seq % 3000000 day, sec_to_time(seq % 3000000 - 1500000), '-838:59:58.999999', '2000-02-29' + interval seq second, '1999-12-31 23:59:59' + interval seq microsecond,
       '2001-01-01' + interval seq minute, '2002-02-02' + interval seq microsecond, 1901 + seq % 255,
       left(md5(seq), seq % 11), 'ßüß', concat(""" + WORDS + """, seq), 'Größe', '€uro',
