@@ -66,6 +66,8 @@ struct Source<'a> {
     schema: String,
     /// Name, and whether `*` and bare names pass it by: a right-hand column of USING.
     columns: Vec<(String, bool)>,
+    /// Columns that only their name finds.
+    invisible: Vec<String>,
 }
 
 struct Qualifier<'a, 'c> {
@@ -351,25 +353,25 @@ impl<'a> Qualifier<'a, '_> {
     }
 
     /// Where a column is and how it is printed.
-    fn find(&self, name: &Name) -> Option<(&Source<'a>, usize)> {
+    fn find(&self, name: &Name) -> Option<(&Source<'a>, &str)> {
         self.scopes.iter().rev().find_map(|scope| {
             scope.iter().find_map(|source| {
                 let fits = name.table.as_ref().is_none_or(|t| *t == source.alias)
                     && name.schema.as_ref().is_none_or(|s| *s == source.schema);
-                let at = source.columns.iter().position(|(c, merged)| {
-                    same_name(c, &name.column) && (name.table.is_some() || !merged)
-                })?;
-                fits.then_some((source, at))
+                let shown = source.columns.iter().filter(|(_, merged)| name.table.is_some() || !merged);
+                let mut names = shown.map(|(c, _)| c).chain(&source.invisible);
+                let found = names.find(|c| same_name(c, &name.column))?;
+                fits.then_some((source, found.as_str()))
             })
         })
     }
 
     fn column(&self, column: &ast::ColumnRef<'a>) -> SqlResult<ast::ColumnRef<'a>> {
         let name = Name::of(column);
-        let Some((source, at)) = self.find(&name) else {
+        let Some((source, found)) = self.find(&name) else {
             return Err(SqlError::UnknownColumn { name: name.text(), clause: Clause::Select });
         };
-        Ok(ast::ColumnRef { table: Some(source.shown), name: self.word(&source.columns[at].0) })
+        Ok(ast::ColumnRef { table: Some(source.shown), name: self.word(found) })
     }
 
     fn table(&mut self, table: &ast::TableRef<'a>) -> SqlResult<ast::TableRef<'a>> {
@@ -407,7 +409,8 @@ impl<'a> Qualifier<'a, '_> {
     fn add(&mut self, alias: ast::Ident<'a>, schema: String, columns: Vec<String>) {
         let shown = self.arena.alloc(ast::ObjectName { database: None, name: alias });
         let columns = columns.into_iter().map(|c| (c, false)).collect();
-        let source = Source { shown, alias: alias.text().into_owned(), schema, columns };
+        let invisible = Vec::new();
+        let source = Source { shown, alias: alias.text().into_owned(), schema, columns, invisible };
         if let Some(scope) = self.scopes.last_mut() {
             scope.push(source);
         }
@@ -436,6 +439,7 @@ impl<'a> Qualifier<'a, '_> {
             self.add(alias, schema, columns);
             return Ok(made);
         }
+        let mut invisible = Vec::new();
         let columns: Vec<String> = if let Some(table) = (self.cx.virtual_table)(&schema, &name) {
             table.columns.iter().map(|c| c.name.clone()).collect()
         } else {
@@ -446,13 +450,15 @@ impl<'a> Qualifier<'a, '_> {
                 let text = format!("View's SELECT refers to a temporary table '{name}'");
                 return Err(SqlError::Other { errno: 1352, state: *b"HY000", text });
             }
+            invisible.extend(table.def.columns.iter().filter(|c| c.invisible).map(|c| c.name.clone()));
             table.def.columns.iter().filter(|c| !c.invisible).map(|c| c.name.clone()).collect()
         };
         self.add(alias, schema, columns);
-        if factor.alias.is_none()
-            && let Some(source) = self.scopes.last_mut().and_then(|s| s.last_mut())
-        {
-            source.shown = self.arena.alloc(shown);
+        if let Some(source) = self.scopes.last_mut().and_then(|s| s.last_mut()) {
+            source.invisible = invisible;
+            if factor.alias.is_none() {
+                source.shown = self.arena.alloc(shown);
+            }
         }
         Ok(made)
     }

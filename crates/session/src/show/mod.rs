@@ -7,6 +7,7 @@ mod absent;
 mod accounts;
 mod binlog;
 mod innodb;
+mod modes;
 mod programs;
 mod schema;
 mod server;

@@ -8,7 +8,7 @@ use sql_plan::meta::{ColumnMeta, ExprType, FieldType};
 use sql_syntax::ast::{Ident, ObjectName};
 use types::{DateTime, Value};
 
-use super::{Listing, bigint, bigint_or_null, date_time, int, nullable, s, text};
+use super::{Listing, bigint, bigint_or_null, date_time, int, modes, nullable, s, text};
 use crate::information_schema::SCHEMAS;
 use crate::session::Session;
 use crate::virtual_tables::{Defined, DefinedColumn};
@@ -370,7 +370,7 @@ pub(super) fn create_sequence(session: &Session, name: &ObjectName<'_>) -> Resul
     let text_of = handle.def.create_sequence_statement();
     let create = text_of.ok_or_else(|| no_sequence(handle.schema(), handle.name()))?;
     let mut list = Listing::new(vec![text("Table", 64), text("Create Table", 1024)]);
-    list.row([s(handle.name()), s(&create)]);
+    list.row([s(handle.name()), s(&modes::table(&create, session.settings.sql_mode))]);
     Ok(list)
 }
 
@@ -387,7 +387,7 @@ pub(super) fn create_view(session: &Session, name: &ObjectName<'_>) -> Result<Li
     ]);
     list.row([
         s(&view.name),
-        s(&view.create_statement(&session.database)),
+        s(&modes::view(&view.create_statement(&session.database), session.settings.sql_mode)),
         s(&view.client_charset),
         s(&view.connection_collation),
     ]);
@@ -444,7 +444,8 @@ pub(super) fn create_table(session: &Session, name: &ObjectName<'_>) -> Result<L
     let handle = table(session, name)?;
     let mut list = Listing::new(vec![text("Table", 64), text("Create Table", 1024)]);
     let next = session.server().auto_increment(&handle);
-    list.row([s(&handle.def.name), s(&handle.def.create_statement(next))]);
+    let create = modes::table(&handle.def.create_statement(next), session.settings.sql_mode);
+    list.row([s(&handle.def.name), s(&create)]);
     Ok(list)
 }
 
@@ -460,10 +461,13 @@ pub(super) fn create_database(
     let quoted = database.def.name.replace('`', "``");
     list.row([
         s(&database.def.name),
-        s(&format!(
-            "CREATE DATABASE {not_exists}`{quoted}` /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
-            collation.charset().name(),
-            collation.name()
+        s(&modes::names(
+            &format!(
+                "CREATE DATABASE {not_exists}`{quoted}` /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
+                collation.charset().name(),
+                collation.name()
+            ),
+            session.settings.sql_mode,
         )),
     ]);
     Ok(list)
