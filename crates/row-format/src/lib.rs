@@ -33,4 +33,4 @@ pub use layout::RowLayout;
 pub use packed::{decode, set_value};
 pub use splice::{Splice, apply_backward, apply_forward, diff};
 pub use store::{Severity, StoreProblem, Stored, keeps, store};
-pub use view::RowView;
+pub use view::{Place, RowView};

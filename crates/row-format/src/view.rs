@@ -51,6 +51,27 @@ impl<'a> RowView<'a> {
         Ok(Some(&self.body[start..end]))
     }
 
+    /// Same, for a reader of one body that mostly goes on to later columns: the walk begins where the last one ended.
+    #[inline]
+    pub fn column_after(&self, i: usize, place: &mut Place) -> Result<Option<&'a [u8]>, Corruption> {
+        let known = self.layout.known_start(i);
+        let goes_on = place.at > 0 && place.next <= i && place.next >= known.0;
+        let (mut column, mut at) = if goes_on { (place.next, place.at) } else { known };
+        while column < i {
+            if !self.is_null(column) {
+                at = self.locate(column, at)?.1;
+            }
+            column += 1;
+        }
+        if self.is_null(i) {
+            *place = Place { next: i + 1, at };
+            return Ok(None);
+        }
+        let (start, end) = self.locate(i, at)?;
+        *place = Place { next: i + 1, at: end };
+        Ok(Some(&self.body[start..end]))
+    }
+
     /// Every column in order: the bytes without length bytes, or `None` for NULL.
     pub fn columns(&self) -> Columns<'a> {
         Columns { view: *self, next: 0, at: self.layout.bitmap_len() }
@@ -97,6 +118,14 @@ impl<'a> RowView<'a> {
         }
         Ok((start, end))
     }
+}
+
+/// Where a reader of a body stands: see [`RowView::column_after`]. Good for one body only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    next: usize,
+    /// 0: nowhere yet.
+    at: usize,
 }
 
 /// See [`RowView::columns`].

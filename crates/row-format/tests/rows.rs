@@ -32,6 +32,26 @@ fn a_row_is_packed_as_in_a_rows_event() {
 }
 
 #[test]
+fn a_walk_through_the_columns_finds_what_each_alone_finds() {
+    let layout = layout();
+    let text = |s: &str| Value::str(s.as_bytes(), Collation::UTF8MB4_GENERAL_CI);
+    for row in [
+        [Value::Int(1), text("some"), Value::UInt(5)],
+        [Value::Int(1), Value::Null, Value::UInt(5)],
+        [Value::Int(1), text(""), Value::Null],
+    ] {
+        let row = body(&layout, &row);
+        let view = RowView::new(&layout, &row).unwrap();
+        for order in [&[0, 1, 2][..], &[2, 1, 0], &[1, 1, 2, 0, 2], &[2, 2]] {
+            let mut place = Place::default();
+            for &i in order {
+                assert_eq!(view.column_after(i, &mut place), view.column(i), "column {i} of {order:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn splices_go_both_ways() {
     let layout = layout();
     let text = |s: &str| Value::str(s.as_bytes(), Collation::UTF8MB4_GENERAL_CI);

@@ -1,14 +1,14 @@
 //! The door: runs a plan.
 
 use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::expr::{Expr, Typed};
+use sql_plan::expr::Typed;
 use sql_plan::plan::{Into, IntoTarget, Plan, PlanKind, QueryBody, QueryPlan, Returning};
 use types::Value;
 
-use crate::context::{ExecContext, SlotState};
+use crate::context::ExecContext;
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
-use crate::select::RowOut;
+use crate::select::{FieldPlace, RowOut};
 use crate::sink::RowSink;
 
 /// Runs a plan whose tables are locked (see [`crate::lock_tables`]).
@@ -150,27 +150,20 @@ impl Exec<'_, '_> {
         match row {
             RowOut::Values(values) => values.iter().for_each(|v| sink.value(v)),
             RowOut::Slots(output) => {
+                let mut place = FieldPlace::default();
                 for typed in output {
-                    self.send_field(typed, sink)?;
+                    self.send_field(typed, &mut place, sink)?;
                 }
             }
         }
         sink.end_row().map_err(|_| SqlError::Interrupted)
     }
 
-    /// A plain column goes from the row body to the sink; anything else is evaluated.
-    fn send_field(&mut self, typed: &Typed, sink: &mut dyn RowSink) -> SqlResult<()> {
-        if let Expr::Column(c) = &typed.expr {
-            let slot = &self.cx.workspace.slots[usize::from(c.slot)];
-            if slot.state == SlotState::Packed
-                && let Some(layout) = &slot.layout
-            {
-                let column = usize::from(c.column);
-                let view = row_format::RowView::new(layout, &slot.buf.body);
-                let bytes = view.and_then(|v| v.column(column)).map_err(|c| crate::errors::corrupt(&c))?;
-                sink.packed(&layout.column(column).ty, bytes);
-                return Ok(());
-            }
+    /// A plain column goes from the row body to the sink; anything else is evaluated. `place` is where the last field was.
+    fn send_field(&mut self, typed: &Typed, place: &mut FieldPlace, sink: &mut dyn RowSink) -> SqlResult<()> {
+        if let Some((ty, bytes)) = self.packed_field(typed, place)? {
+            sink.packed(ty, bytes);
+            return Ok(());
         }
         let value = typed.expr.eval(self)?;
         sink.value(&value);

@@ -5,15 +5,16 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
+use row_format::{ColumnType, Place, RowView};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::compare_values;
-use sql_plan::expr::{CompareAs, CompareOp, Expr, Typed};
+use sql_plan::expr::{CompareAs, CompareOp, Expr, Slot, Typed};
 use sql_plan::ops;
 use sql_plan::plan::{Access, LimitPlan, LockWaitPolicy, QueryBody, QueryPlan, SelectPlan, SortKey};
 use storage::trx::TrxOptions;
 use types::{Context, Value};
 
-use crate::context::Work;
+use crate::context::{SlotState, Work};
 use crate::distinct::{Admitted, Distinct};
 use crate::exec::{Exec, Flow};
 use crate::join::JoinRun;
@@ -32,9 +33,19 @@ impl RowOut<'_> {
     pub(crate) fn values(&self, exec: &mut Exec<'_, '_>) -> SqlResult<Vec<Value>> {
         match self {
             Self::Values(values) => Ok(values.to_vec()),
-            Self::Slots(output) => output.iter().map(|t| t.expr.eval(exec)).collect(),
+            Self::Slots(output) => {
+                let mut place = FieldPlace::default();
+                output.iter().map(|t| exec.field(t, &mut place)).collect()
+            }
         }
     }
+}
+
+/// Where the last field of an output row was found: the next one is mostly behind it.
+#[derive(Default)]
+pub(crate) struct FieldPlace {
+    slot: Option<Slot>,
+    place: Place,
 }
 
 /// The consumer of result rows.
@@ -59,6 +70,33 @@ impl Limit {
 }
 
 impl Exec<'_, '_> {
+    /// Type and bytes of an output field that is a plain column of a stored row.
+    pub(crate) fn packed_field(
+        &self,
+        typed: &Typed,
+        at: &mut FieldPlace,
+    ) -> SqlResult<Option<(&ColumnType, Option<&[u8]>)>> {
+        let Expr::Column(c) = &typed.expr else { return Ok(None) };
+        let slot = &self.cx.workspace.slots[usize::from(c.slot)];
+        let (SlotState::Packed, Some(layout)) = (slot.state, &slot.layout) else { return Ok(None) };
+        if at.slot != Some(c.slot) {
+            *at = FieldPlace { slot: Some(c.slot), place: Place::default() };
+        }
+        let column = usize::from(c.column);
+        let view = RowView::new(layout, &slot.buf.body);
+        let bytes = view.and_then(|v| v.column_after(column, &mut at.place));
+        Ok(Some((&layout.column(column).ty, bytes.map_err(|c| crate::errors::corrupt(&c))?)))
+    }
+
+    /// The value of an output field.
+    fn field(&mut self, typed: &Typed, at: &mut FieldPlace) -> SqlResult<Value> {
+        match self.packed_field(typed, at)? {
+            Some((_, None)) => Ok(Value::Null),
+            Some((ty, Some(bytes))) => row_format::decode(ty, bytes).map_err(|c| crate::errors::corrupt(&c)),
+            None => typed.expr.eval(self),
+        }
+    }
+
     pub(crate) fn query(&mut self, query: &QueryPlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
         match &query.body {
             QueryBody::Select(select) => self.select(select, emit),
