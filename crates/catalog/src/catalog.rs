@@ -20,7 +20,7 @@ use storage::row::RowError;
 use storage::table::{Table, TableSource};
 use storage::trx::Trx;
 
-use crate::definition::{DatabaseDef, TableDef};
+use crate::definition::{DatabaseDef, IndexDef, TableDef};
 use crate::dictionary::{self, Entry};
 use crate::engine::DictionaryEngine;
 use crate::mdl::Locks;
@@ -115,7 +115,7 @@ impl Catalog {
     /// Spaces that tables live in; every other one is left over from a crash.
     pub fn used_spaces(&self) -> Vec<SpaceId> {
         let snapshot = self.snapshot();
-        snapshot.databases.values().flat_map(|d| d.tables.values()).map(|t| t.def.space).collect()
+        snapshot.databases.values().flat_map(|d| d.tables.values()).flat_map(|t| t.def.spaces()).collect()
     }
 
     /// Begins a change of the dictionary.
@@ -132,6 +132,7 @@ impl Catalog {
             edits: Vec::new(),
             created: Vec::new(),
             dropped: Vec::new(),
+            dropped_indexes: Vec::new(),
         }
     }
 
@@ -144,11 +145,13 @@ impl Catalog {
     }
 
     /// Removes what nothing names any more.
-    pub(crate) fn give_up(&self, space: SpaceId, table: TableId) {
+    pub(crate) fn give_up(&self, table: TableId, spaces: impl Iterator<Item = SpaceId>) {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(&table);
         self.engine.close_table(table);
-        // A file that cannot be removed now is removed at the next start.
-        let _left_for_the_next_start = self.engine.drop_space(space);
+        for space in spaces {
+            // A file that cannot be removed now is removed at the next start.
+            let _left_for_the_next_start = self.engine.drop_space(space);
+        }
     }
 }
 
@@ -253,7 +256,9 @@ pub struct CatalogChange {
     trx: Option<Trx>,
     edits: Vec<Edit>,
     created: Vec<SpaceId>,
-    dropped: Vec<(SpaceId, TableId)>,
+    dropped: Vec<(TableId, Vec<SpaceId>)>,
+    /// Secondary indexes that go from a table that stays, with the table's space.
+    dropped_indexes: Vec<(SpaceId, IndexDef)>,
 }
 
 impl CatalogChange {
@@ -277,9 +282,14 @@ impl CatalogChange {
         self.catalog.engine.create_tree(space, clustered)
     }
 
-    /// The space and the runtime state of a table are given up when the change has committed.
-    pub fn drop_space(&mut self, space: SpaceId, table: TableId) {
-        self.dropped.push((space, table));
+    /// The spaces and the runtime state of a table are given up when the change has committed.
+    pub fn drop_table(&mut self, table: &TableDef) {
+        self.dropped.push((table.id, table.spaces().collect()));
+    }
+
+    /// The tree of a secondary index is given up when the change has committed; its table stays, in `space`.
+    pub fn drop_index(&mut self, space: SpaceId, index: IndexDef) {
+        self.dropped_indexes.push((space, index));
     }
 
     pub fn put_database(&mut self, def: DatabaseDef) -> Result<(), RowError> {
@@ -420,8 +430,15 @@ impl CatalogChange {
             next.relate();
             self.catalog.snapshot.store(Arc::new(next));
         }
-        for (space, table) in self.dropped.drain(..) {
-            self.catalog.give_up(space, table);
+        for (table, spaces) in self.dropped.drain(..) {
+            self.catalog.give_up(table, spaces.into_iter());
+        }
+        for (space, index) in self.dropped_indexes.drain(..) {
+            // What is not given back now costs space until the table is rebuilt, or until the next start.
+            let _only_space = match index.space {
+                Some(own) => self.catalog.engine.drop_space(own),
+                None => self.catalog.engine.drop_tree(space, index.id, index.root),
+            };
         }
         Ok(())
     }

@@ -14,12 +14,13 @@
 //!   12 blob: length bytes u8, collation u16 | 13 enum, 14 set: collation u16, members varint, {string}
 //!   15 fixed: kind u8 (0 uuid, 1 inet4, 2 inet6)
 //! default: 0 none | 1 NULL | 2 literal: string (packed column bytes with length bytes) | 3 current timestamp | 4 expression: string
-//! index: id varint | root u32 | name string | flags u8 (1 unique, 2 using btree, 4 ignored) | comment string | parts varint, {part}
+//! index: id varint | root u32 | name string | flags u8 (1 unique, 2 using btree, 4 ignored, 8 with space, 16 with since) | comment string | parts varint, {part}
+//!        [space varint] [since varint]
 //! part: column varint | prefix varint (0 = none) | descending u8
 //! ```
 //! Strings are a varint length and bytes. A golden test pins the bytes.
 
-use base::{Corruption, IndexId, PageNo, Put, Reader, SpaceId, TableId};
+use base::{Corruption, IndexId, Lsn, PageNo, Put, Reader, SpaceId, TableId};
 use charset::Collation;
 use row_format::{Column, ColumnType, IntSize, KeyPart, OldFormat, RowLayout, RowView, encode_column};
 use types::FixedKind;
@@ -314,13 +315,19 @@ fn encode_index(index: &IndexDef, out: &mut Vec<u8>) {
     out.put_varint(index.id.0);
     out.put_u32(index.root.0);
     out.put_string(index.name.as_bytes());
-    out.put_u8(u8::from(index.unique) | u8::from(index.using_btree) << 1 | u8::from(index.ignored) << 2);
+    let flags =
+        [index.unique, index.using_btree, index.ignored, index.space.is_some(), !index.since.is_none()];
+    out.put_u8(flags.iter().enumerate().fold(0, |flags, (i, on)| flags | u8::from(*on) << i));
     out.put_string(index.comment.as_bytes());
     out.put_varint(index.parts.len() as u64);
     for part in &index.parts {
         out.put_varint(part.column as u64);
         out.put_varint(part.prefix.map_or(0, u64::from));
         out.put_u8(u8::from(part.descending));
+    }
+    index.space.iter().for_each(|space| out.put_varint(u64::from(space.0)));
+    if !index.since.is_none() {
+        out.put_varint(index.since.0);
     }
 }
 
@@ -346,7 +353,11 @@ fn decode_index(r: &mut Reader<'_>, columns: usize) -> Result<IndexDef, Corrupti
             descending: r.u8("descending")? != 0,
         });
     }
+    let space = if flags & 8 != 0 { Some(SpaceId(r.varint("index space")? as u32)) } else { None };
+    let since = if flags & 16 != 0 { Lsn(r.varint("index since")?) } else { Lsn::NONE };
     Ok(IndexDef {
+        space,
+        since,
         id: IndexId(id),
         root: PageNo(root),
         name,
@@ -402,6 +413,8 @@ mod tests {
             ],
             formats: Vec::new(),
             indexes: vec![IndexDef {
+                space: None,
+                since: Lsn::NONE,
                 id: IndexId(9),
                 root: PageNo(3),
                 name: PRIMARY_NAME.into(),

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use base::{IndexId, PageNo, SpaceId, TableId};
+use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
 use charset::Collation;
 use log_format::definition::{DefinedColumn, Definition, Shape};
 use row_format::{Column, ColumnType, KeyPart, OldFormat, RowLayout};
@@ -137,6 +137,10 @@ impl ColumnDef {
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexDef {
     pub id: IndexId,
+    /// A space of its own: it was built beside writers.
+    pub space: Option<SpaceId>,
+    /// Read views below this LSN cannot use it.
+    pub since: Lsn,
     pub root: PageNo,
     pub name: String,
     pub unique: bool,
@@ -203,6 +207,11 @@ impl TableDef {
             || self.columns.iter().any(|c| {
                 c.generated.is_some() || c.check.is_some() || matches!(c.default, DefaultValue::Expression(_))
             })
+    }
+
+    /// Every space that the table has.
+    pub fn spaces(&self) -> impl Iterator<Item = SpaceId> + '_ {
+        std::iter::once(self.space).chain(self.indexes.iter().filter_map(|i| i.space))
     }
 
     /// `schema.name`, for messages.
@@ -287,6 +296,8 @@ impl IndexDef {
     fn spec(&self) -> IndexSpec {
         IndexSpec {
             id: self.id,
+            space: self.space,
+            since: self.since,
             root: self.root,
             unique: self.unique,
             parts: self.parts.clone(),

@@ -65,6 +65,8 @@ pub(crate) fn spec() -> TableSpec {
         formats: Arc::default(),
         indexes: vec![IndexSpec {
             id: DICTIONARY_INDEX,
+            space: None,
+            since: base::Lsn::NONE,
             root: DICTIONARY_ROOT,
             unique: true,
             parts: vec![KeyPart::ascending(0), KeyPart::ascending(1), KeyPart::ascending(2)],

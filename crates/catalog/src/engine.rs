@@ -22,6 +22,8 @@ pub trait DictionaryEngine: Send + Sync {
     fn create_space(&self) -> Result<SpaceId, RowError>;
     fn create_tree(&self, space: SpaceId, clustered: bool) -> Result<(IndexId, PageNo), RowError>;
     fn drop_space(&self, space: SpaceId) -> Result<(), RowError>;
+    /// Gives the pages of a secondary index in a table's space back.
+    fn drop_tree(&self, space: SpaceId, index: IndexId, root: PageNo) -> Result<(), RowError>;
     fn open_table(&self, spec: TableSpec) -> Arc<Table>;
     fn close_table(&self, id: TableId);
     /// About how many rows a table has; `refresh` looks again. `None` = unknown.

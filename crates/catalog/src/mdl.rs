@@ -409,6 +409,17 @@ impl MdlHandle {
         }
     }
 
+    /// Gives back what the transaction has taken of one lock.
+    pub fn release(&self, lock: &Arc<MdlLock>) {
+        guard(&self.holder.held).transaction.retain(|(held, mode)| {
+            let other = !Arc::ptr_eq(held, lock);
+            if !other {
+                lock.unlock(*mode);
+            }
+            other
+        });
+    }
+
     /// End of the transaction.
     pub fn release_all(&self) {
         self.release_to(0);

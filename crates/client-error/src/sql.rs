@@ -286,6 +286,9 @@ fn engine(error: &SqlError) -> ClientError {
         SnapshotChanged { table } => {
             ClientError::new(1020, b"HY000", format!("Record has changed since last read in table '{table}'"))
         }
+        DefinitionChanged => {
+            ClientError::new(1412, b"HY000", "Table definition has changed, please retry transaction")
+        }
         RowsExamined => ClientError::new(1317, b"70100", "Query execution was interrupted"),
         Interrupted => ClientError::new(1317, b"70100", "Query execution was interrupted"),
         ReadOnly => ClientError::new(

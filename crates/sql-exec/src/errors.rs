@@ -16,6 +16,7 @@ pub(crate) fn row_error(error: RowError, table: &TableHandle, body: Option<&[u8]
             let key = if index == 0 { PRIMARY.to_owned() } else { def.name.clone() };
             SqlError::DuplicateEntry { value, key }
         }
+        RowError::DefinitionChanged => SqlError::DefinitionChanged,
         RowError::Deadlock => SqlError::Deadlock,
         RowError::LockWaitTimeout => SqlError::LockWaitTimeout,
         RowError::NoWait => SqlError::LockNoWait,

@@ -234,6 +234,8 @@ pub enum SqlError {
     SnapshotChanged {
         table: String,
     },
+    /// The transaction's snapshot is older than the table's definition.
+    DefinitionChanged,
     Interrupted,
     /// LIMIT ROWS EXAMINED is used up: the statement ends with the rows it has.
     RowsExamined,

@@ -88,7 +88,8 @@ fn sbtest(kernel: &Kernel) -> Arc<Table> {
     let index = |id: u64, kind, column, unique| {
         let tree = Tree::create(&kernel.store, space, IndexId(id), kind).expect("a tree");
         let parts = vec![KeyPart::ascending(column)];
-        IndexSpec { id: IndexId(id), root: tree.root(), unique, parts, name: format!("i{id}") }
+        let (id, space, since, name) = (IndexId(id), None, Lsn::NONE, format!("i{id}"));
+        IndexSpec { id, space, since, root: tree.root(), unique, parts, name }
     };
     let indexes = vec![index(1, TreeKind::Clustered, 0, true), index(2, TreeKind::Secondary, 1, false)];
     let (id, name) = (TableId(1), "sbtest1".to_owned());

@@ -21,6 +21,10 @@ use crate::btree::{Tree, TreeKind};
 #[derive(Debug, Clone)]
 pub struct IndexSpec {
     pub id: IndexId,
+    /// A space of its own: an index that was built beside writers. Otherwise the table's.
+    pub space: Option<SpaceId>,
+    /// Read views below this LSN cannot use the index: it lacks entries of what they see.
+    pub since: Lsn,
     /// The root never moves.
     pub root: PageNo,
     pub unique: bool,
@@ -108,7 +112,9 @@ impl Table {
         assert!(!spec.indexes.is_empty(), "table {} has no clustered index", spec.name);
         let kind = |at: usize| if at == 0 { TreeKind::Clustered } else { TreeKind::Secondary };
         let indexes = spec.indexes.iter().enumerate();
-        let trees = indexes.map(|(at, i)| Tree::open(spec.space, i.root, i.id, kind(at))).collect();
+        let trees = indexes
+            .map(|(at, i)| Tree::open(i.space.unwrap_or(spec.space), i.root, i.id, kind(at)))
+            .collect();
         Arc::new(Self {
             spec,
             trees,

@@ -346,7 +346,15 @@ fn new_table(engine: &Engine, n: usize) -> Result<TableSpec, EngineError> {
     for (at, kind) in [TreeKind::Clustered, TreeKind::Secondary].into_iter().enumerate() {
         let (id, root) = engine.create_tree(space, kind)?;
         let parts = vec![KeyPart::ascending(at)];
-        indexes.push(IndexSpec { id, root, unique: at == 0, parts, name: format!("index{at}") });
+        indexes.push(IndexSpec {
+            id,
+            space: None,
+            since: Lsn::NONE,
+            root,
+            unique: at == 0,
+            parts,
+            name: format!("index{at}"),
+        });
     }
     let defined = |(name, ty, nullable): &(&str, ColumnType, bool)| {
         let mut metadata = Vec::new();

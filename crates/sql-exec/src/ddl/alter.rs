@@ -1,8 +1,9 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 //!
 //! The new definition is made from the old one action by action. When only names, comments, defaults or the set and order of columns
-//! differ (`way`), the dictionary row changes and no row is touched; when types or indexes differ, rows are copied into a new space
-//! under the exclusive metadata lock, and the new space takes the place of the old one in the same dictionary transaction.
+//! differ (`way`), the dictionary row changes and no row is touched; when types or the primary key differ, rows are copied into a new space
+//! under the exclusive metadata lock, and the new space takes the place of the old one in the same dictionary transaction. Secondary
+//! indexes are built beside writers (`online`), and go without the rows being touched.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::create::{self, NewIndex};
 use super::foreign::{self, NewForeignKey};
 use super::rules::{self, PendingRules};
 use super::way::{self, Demand, Way};
-use super::{DdlContext, check_name, storage_error};
+use super::{DdlContext, check_name, online, storage_error};
 use crate::outcome::Outcome;
 
 /// A table between its old and its new definition.
@@ -596,18 +597,24 @@ fn finish(
     }
     let mut change = cx.catalog.change();
     let mut copied = 0;
-    if !new.rebuild && keep_trees(&mut new.def, &previous, &moved) {
-        match way::formats(&old, &new.def, &new.sources, change.trx().log_end()) {
-            Some(formats) if !old.def.temporary || formats == old.def.formats => new.def.formats = formats,
+    let trees = if new.rebuild { None } else { keep_trees(&mut new.def, &previous, &moved) };
+    match trees {
+        Some(trees) => match way::formats(&old, &new.def, &new.sources, change.trx().log_end()) {
+            Some(formats) if is_possible(&old.def, &trees, &formats) => {
+                if !trees.added.is_empty() {
+                    online::build(cx, &mut change, &old, &mut new.def, &trees.added)?;
+                }
+                trees.gone.into_iter().for_each(|index| change.drop_index(old.def.space, index));
+                new.def.formats = formats;
+            }
             _ => new.rebuild = true,
-        }
-    } else {
-        new.rebuild = true;
+        },
+        None => new.rebuild = true,
     }
     if new.rebuild {
         copy::make_trees(&mut change, &mut new.def)?;
         copied = copy::copy_rows(cx, &mut change, &old, &new.def, &new.sources, &parents, ignore)?;
-        change.drop_space(old.def.space, old.def.id);
+        change.drop_table(&old.def);
     }
     if let Some(value) = new.start {
         copy::start_auto_increment(cx, &mut change, &new.def, value)?;
@@ -666,22 +673,53 @@ fn demand_of_whole(old: &TableDef, new: &mut Altered<'_>, loses_key: bool) {
     }
 }
 
-/// Indexes over the same columns keep their trees. False when an index has none, or a tree no index.
-fn keep_trees(def: &mut TableDef, previous: &[IndexDef], moved: &dyn Fn(usize) -> Option<usize>) -> bool {
+/// What becomes of a table's trees.
+struct Trees {
+    /// Indexes of the new definition that have none.
+    added: Vec<usize>,
+    /// Indexes of the old definition that are no more.
+    gone: Vec<IndexDef>,
+}
+
+/// Whether the change is possible without copying: temporary tables are always copied, as in MariaDB, and an index is built from rows
+/// as they are.
+fn is_possible(old: &TableDef, trees: &Trees, formats: &[row_format::OldFormat]) -> bool {
+    let same_columns = *formats == old.formats[..];
+    let same_trees = trees.added.is_empty() && trees.gone.is_empty();
+    if old.temporary { same_columns && same_trees } else { same_columns || trees.added.is_empty() }
+}
+
+/// Indexes over the same columns keep their trees. `None` when the clustered index is another.
+fn keep_trees(
+    def: &mut TableDef,
+    previous: &[IndexDef],
+    moved: &dyn Fn(usize) -> Option<usize>,
+) -> Option<Trees> {
     let parts_now = |p: &IndexDef| -> Option<Vec<KeyPart>> {
         p.parts.iter().map(|part| Some(KeyPart { column: moved(part.column)?, ..*part })).collect()
     };
-    let mut free: Vec<(&IndexDef, Vec<KeyPart>)> = Vec::with_capacity(previous.len());
+    let (mut free, mut trees) = (Vec::new(), Trees { added: Vec::new(), gone: Vec::new() });
     for index in previous {
-        let Some(parts) = parts_now(index) else { return false };
-        free.push((index, parts));
+        match parts_now(index) {
+            Some(parts) => free.push((index, parts)),
+            None => trees.gone.push(index.clone()),
+        }
     }
-    for index in &mut def.indexes {
+    for (i, index) in def.indexes.iter_mut().enumerate() {
         let same = |(p, parts): &(&IndexDef, Vec<KeyPart>)| *parts == index.parts && p.unique == index.unique;
         let named = free.iter().position(|known| same(known) && known.0.name == index.name);
-        let Some(at) = named.or_else(|| free.iter().position(same)) else { return false };
-        let (kept, _) = free.remove(at);
-        (index.id, index.root) = (kept.id, kept.root);
+        // The clustered index is one of its kind.
+        let is_clustered = |at: &usize| (i == 0) == (free[*at].0.id == previous[0].id);
+        match named.or_else(|| free.iter().position(same)).filter(is_clustered) {
+            Some(at) => {
+                let (kept, _) = free.remove(at);
+                (index.id, index.root, index.space, index.since) =
+                    (kept.id, kept.root, kept.space, kept.since);
+            }
+            None if i == 0 => return None,
+            None => trees.added.push(i),
+        }
     }
-    free.is_empty()
+    trees.gone.extend(free.into_iter().map(|(index, _)| index.clone()));
+    Some(trees)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::Lsn;
 use catalog::mdl::MdlLock;
 use catalog::{CatalogChange, TableDef, TableHandle};
 use row_format::RowView;
@@ -27,7 +28,10 @@ pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlR
     def.id = change.new_table_id();
     def.space = change.create_space().map_err(failed)?;
     def.formats.clear();
+    // Read views from before do not know this table; its rows look the same to everybody.
+    let since = if def.temporary || def.sequence.is_some() { Lsn::NONE } else { change.trx().log_end() };
     for (i, index) in def.indexes.iter_mut().enumerate() {
+        (index.space, index.since) = (None, since);
         (index.id, index.root) = change.create_tree(def.space, i == 0).map_err(failed)?;
     }
     Ok(())
@@ -123,7 +127,7 @@ pub(super) fn copy_rows(
     Ok(copied)
 }
 
-fn load_error(error: LoadError, new: &TableHandle, values: &mut types::Context) -> SqlError {
+pub(super) fn load_error(error: LoadError, new: &TableHandle, values: &mut types::Context) -> SqlError {
     match error {
         LoadError::Duplicate { index, body } => {
             crate::errors::row_error(RowError::DuplicateKey { index }, new, Some(&body), values)

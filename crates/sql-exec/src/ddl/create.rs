@@ -6,7 +6,7 @@ use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast;
 
-use base::{IndexId, PageNo, SpaceId, TableId};
+use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
 
 use super::columns::{self, NewColumn};
 use super::database::resolve_collation;
@@ -351,6 +351,8 @@ pub(super) fn finish(def: &mut TableDef, new: Vec<NewIndex>) -> SqlResult<()> {
 
 fn hidden() -> IndexDef {
     IndexDef {
+        space: None,
+        since: Lsn::NONE,
         id: IndexId(0),
         root: PageNo(0),
         name: HIDDEN_KEY.to_owned(),
@@ -399,6 +401,8 @@ fn resolve(def: &mut TableDef, index: &NewIndex) -> SqlResult<IndexDef> {
         return Err(SqlError::KeyTooLong(KEY_BYTES_MAX as u32));
     }
     Ok(IndexDef {
+        space: None,
+        since: Lsn::NONE,
         id: IndexId(0),
         root: PageNo(0),
         name: if index.primary { PRIMARY.to_owned() } else { index.name.clone().unwrap_or_default() },

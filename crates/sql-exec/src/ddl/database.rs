@@ -80,7 +80,7 @@ fn drop_locked(name: &str, cx: &mut DdlContext<'_>) -> SqlResult<u64> {
     let mut change = cx.catalog.change();
     for (table, handle) in &database.tables {
         change.remove_table(name, table).map_err(|e| storage_error(e, table))?;
-        change.drop_space(handle.def.space, handle.def.id);
+        change.drop_table(&handle.def);
     }
     for view in database.views.keys() {
         change.remove_view(name, view).map_err(|e| storage_error(e, view))?;

@@ -17,7 +17,7 @@ pub(super) fn remove(change: &mut CatalogChange, old: &TableHandle) -> SqlResult
         change.move_triggers((schema, name), None).map_err(|e| storage_error(e, name))?;
         change.remove_table(schema, name).map_err(|e| storage_error(e, name))?;
     }
-    change.drop_space(old.def.space, old.def.id);
+    change.drop_table(&old.def);
     Ok(())
 }
 
@@ -100,7 +100,7 @@ pub(super) fn truncate(s: &ast::TruncateTable<'_>, cx: &mut DdlContext<'_>) -> S
     let mut change = cx.catalog.change();
     copy::make_trees(&mut change, &mut def)?;
     change.put_table(def).map_err(|e| storage_error(e, &name))?;
-    change.drop_space(old.def.space, old.def.id);
+    change.drop_table(&old.def);
     if old.def.temporary {
         cx.commit_temporary(change)?;
     } else {

@@ -11,6 +11,7 @@ mod create_select;
 mod database;
 mod drop;
 mod foreign;
+mod online;
 mod rules;
 mod sequence;
 mod view;
@@ -174,9 +175,12 @@ impl DdlContext<'_> {
         }
     }
 
-    /// Locks a name that all sessions see for change: the database is held too, so that it cannot be dropped meanwhile.
+    /// Locks a name that all sessions see for change: the database is held too, so that it cannot be dropped meanwhile. First comes a
+    /// lock that only statements about definitions take: one that has given up the name itself for a while, because it builds an
+    /// index beside writers, keeps it, and others of its kind wait there without holding anybody up.
     pub(crate) fn lock_shared_name(&mut self, schema: &str, table: &str) -> SqlResult<()> {
         self.lock(schema, "", MdlMode::Shared)?;
+        self.lock(schema, &format!("{table}\0definition"), MdlMode::Exclusive)?;
         self.lock(schema, table, MdlMode::Exclusive)
     }
 
@@ -238,6 +242,7 @@ impl DdlContext<'_> {
 /// A storage error of a statement about definitions.
 pub(crate) fn storage_error(error: RowError, table: &str) -> SqlError {
     match error {
+        RowError::DefinitionChanged => SqlError::DefinitionChanged,
         RowError::Deadlock => SqlError::Deadlock,
         RowError::LockWaitTimeout | RowError::NoWait => SqlError::LockWaitTimeout,
         RowError::Interrupted => SqlError::Interrupted,

@@ -9,7 +9,7 @@ use row_format::{ColumnType, IntSize};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast::{self, SequenceOption};
 
-use base::{IndexId, PageNo, SpaceId, TableId};
+use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
 
 use super::{DdlContext, copy, storage_error};
 use crate::outcome::Outcome;
@@ -213,7 +213,7 @@ pub(super) fn create(s: &ast::CreateSequence<'_>, cx: &mut DdlContext<'_>) -> Sq
         let failed = |e| storage_error(e, old.name());
         change.move_triggers((old.schema(), old.name()), None).map_err(failed)?;
         change.remove_table(old.schema(), old.name()).map_err(failed)?;
-        change.drop_space(old.def.space, old.def.id);
+        change.drop_table(&old.def);
     }
     copy::make_trees(&mut change, &mut def)?;
     let table = copy::open_new(cx, &def);
@@ -226,6 +226,8 @@ pub(super) fn create(s: &ast::CreateSequence<'_>, cx: &mut DdlContext<'_>) -> Sq
 
 fn hidden_key() -> IndexDef {
     IndexDef {
+        space: None,
+        since: Lsn::NONE,
         id: IndexId(0),
         root: PageNo(0),
         name: HIDDEN_KEY.to_owned(),
@@ -305,7 +307,7 @@ pub(super) fn drop(s: &ast::DropObjects<'_>, cx: &mut DdlContext<'_>) -> SqlResu
             Some(table) if table.def.sequence.is_some() => {
                 logged.push(cx.logged_name(schema, name));
                 change.remove_table(schema, name).map_err(|e| storage_error(e, name))?;
-                change.drop_space(table.def.space, table.def.id);
+                change.drop_table(&table.def);
             }
             Some(_) => wrong = Some(format!("'{schema}.{name}' is not a SEQUENCE")),
             None if snapshot.view(schema, name).is_some() => {

@@ -61,6 +61,9 @@ impl DictionaryEngine for Door {
     fn drop_space(&self, space: SpaceId) -> Result<(), RowError> {
         self.engine.drop_space(space).map_err(refused)
     }
+    fn drop_tree(&self, space: SpaceId, index: IndexId, root: PageNo) -> Result<(), RowError> {
+        self.engine.drop_tree(space, index, root).map_err(refused)
+    }
     fn open_table(&self, spec: TableSpec) -> Arc<Table> {
         self.engine.open_table(spec)
     }

@@ -28,6 +28,12 @@ impl Engine {
         Ok((index, tree.root()))
     }
 
+    /// Gives the pages of a secondary index back. The commit that made it unreachable is durable, and nobody uses it any more. A crash
+    /// in the middle leaves pages that no tree has, until the table is rebuilt.
+    pub fn drop_tree(&self, space: SpaceId, index: IndexId, root: PageNo) -> Result<(), EngineError> {
+        Ok(Tree::open(space, root, index, TreeKind::Secondary).free(&self.kernel.store)?)
+    }
+
     /// Removes a space with everything in it. The commit that made it unreachable is durable, and nobody uses it any more.
     pub fn drop_space(&self, space: SpaceId) -> Result<(), EngineError> {
         self.kernel.store.hints.forget(space);

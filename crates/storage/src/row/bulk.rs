@@ -6,8 +6,7 @@
 //!
 //! # Invariants
 //! 1. Loaded rows carry trx 0 and no roll LSN: every snapshot sees them, nothing looks behind them.
-//! 2. Memory is bounded: when the entries of an index do not fit, the smallest ones are built first and the table is read again
-//!    for the others.
+//! 2. Memory is bounded: see `entries`.
 //!
 //! # Crash
 //! At any step the new space has no dictionary entry and is removed at the next start.
@@ -17,7 +16,8 @@ use std::sync::Arc;
 use base::{Lsn, TrxId};
 
 use super::RowError;
-use super::keys::{KEY_SIZE_MAX, clustered_key, clustered_part, has_null, secondary_key};
+use super::entries::{self, Entries, Stopped};
+use super::keys::{KEY_SIZE_MAX, clustered_key, clustered_part};
 use super::read::unfold;
 use super::version::Version;
 use crate::btree::Seek;
@@ -27,7 +27,7 @@ use crate::table::Table;
 use crate::trx::Trx;
 
 /// Bytes of entries that are sorted at a time.
-const SORT_BYTES: usize = 64 << 20;
+pub(super) const SORT_BYTES: usize = 64 << 20;
 
 /// A load in progress. Takes rows until [`BulkLoad::finish`].
 pub struct BulkLoad<'k> {
@@ -56,46 +56,6 @@ pub enum LoadError {
 impl<E: Into<RowError>> From<E> for LoadError {
     fn from(error: E) -> Self {
         Self::Row(error.into())
-    }
-}
-
-/// Entries of one index, gathered for sorting.
-#[derive(Default)]
-struct Entries {
-    bytes: Vec<u8>,
-    list: Vec<Entry>,
-}
-
-#[derive(Clone, Copy)]
-struct Entry {
-    start: usize,
-    len: u32,
-    /// Length of the index's own columns; 0 when one is NULL, which is equal to nothing.
-    own: u32,
-}
-
-impl Entries {
-    fn key(&self, e: Entry) -> &[u8] {
-        &self.bytes[e.start..e.start + e.len as usize]
-    }
-
-    fn sort(&mut self) {
-        let bytes = &self.bytes;
-        let key = |e: &Entry| &bytes[e.start..e.start + e.len as usize];
-        self.list.sort_unstable_by(|a, b| key(a).cmp(key(b)));
-    }
-
-    /// Keeps the smaller half; the largest key that is kept.
-    fn halve(&mut self) -> Vec<u8> {
-        self.sort();
-        self.list.truncate(self.list.len().div_ceil(2));
-        let old = std::mem::take(&mut self.bytes);
-        for e in &mut self.list {
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(&old[e.start..e.start + e.len as usize]);
-            e.start = start;
-        }
-        self.list.last().map_or_else(Vec::new, |e| self.key(*e).to_vec())
     }
 }
 
@@ -175,67 +135,27 @@ impl<'k> BulkLoad<'k> {
 
     /// Builds one secondary index, in as many passes over the rows as memory wants.
     fn fill(&self, index: usize) -> Result<(), LoadError> {
-        let mut build = BulkBuild::new(&self.kernel.store, self.table.tree(index));
-        let mut after: Option<Vec<u8>> = None;
-        let mut last: Vec<u8> = Vec::new();
-        loop {
-            let (entries, more) = self.gather(index, after.as_deref())?;
-            for e in &entries.list {
-                let key = entries.key(*e);
-                let own = &key[..e.own as usize];
-                if self.table.spec().indexes[index].unique && !own.is_empty() {
-                    if last == own {
-                        return Err(self.duplicate(index, key));
-                    }
-                    last.clear();
-                    last.extend_from_slice(own);
-                }
-                build.push_key(0, TrxId(0), key)?;
-            }
-            match (more, entries.list.last()) {
-                (true, Some(e)) => after = Some(entries.key(*e).to_vec()),
-                _ => break,
-            }
-        }
-        Ok(build.finish()?)
-    }
-
-    /// Sorted entries above `after`: all of them, or the smallest that fit in memory.
-    fn gather(&self, index: usize, after: Option<&[u8]>) -> Result<(Entries, bool), LoadError> {
-        let (spec, store) = (self.table.spec(), &self.kernel.store);
-        let (mut entries, mut ceiling) = (Entries::default(), None::<Vec<u8>>);
-        let (mut body, mut entry) = (Vec::new(), Vec::new());
-        let mut leaf = self.table.tree(0).seek(store, Seek::First)?;
-        while leaf.is_valid() {
-            let record = leaf.record()?;
-            let key = record.key;
-            body.clear();
-            body.extend_from_slice(record.body);
-            unfold(self.kernel, self.table, Version::of(&record), &mut body)?;
-            entry.clear();
-            let own = secondary_key(spec, index, &body, key, &mut entry).map_err(RowError::from)?;
-            let below = ceiling.as_deref().is_none_or(|c| entry.as_slice() <= c);
-            if below && after.is_none_or(|a| entry.as_slice() > a) {
-                if entry.len() > KEY_SIZE_MAX {
-                    return Err(RowError::KeyTooLong { bytes: entry.len() }.into());
-                }
-                let null = has_null(spec, index, &body).map_err(RowError::from)?;
-                let start = entries.bytes.len();
-                entries.bytes.extend_from_slice(&entry);
-                let own = if null { 0 } else { own as u32 };
-                entries.list.push(Entry { start, len: entry.len() as u32, own });
-                let used = entries.bytes.len() + entries.list.len() * size_of::<Entry>();
-                if used > self.sort_bytes && entries.list.len() > 1 {
-                    ceiling = Some(entries.halve());
+        let (table, store) = (self.table, &self.kernel.store);
+        let mut body = Vec::new();
+        let mut gather = |entries: &mut Entries<'_>| -> Result<(), RowError> {
+            let mut leaf = table.tree(0).seek(store, Seek::First)?;
+            while leaf.is_valid() {
+                let record = leaf.record()?;
+                body.clear();
+                body.extend_from_slice(record.body);
+                unfold(self.kernel, table, Version::of(&record), &mut body)?;
+                entries.offer(&body, record.key)?;
+                if !leaf.move_next()? {
+                    break;
                 }
             }
-            if !leaf.move_next()? {
-                break;
-            }
-        }
-        drop(leaf);
-        entries.sort();
-        Ok((entries, ceiling.is_some()))
+            Ok(())
+        };
+        let what = (table.spec(), index, self.sort_bytes);
+        entries::build(store, table.tree(index), what, &mut gather).map_err(|stopped| match stopped {
+            Stopped::Duplicate(entry) => self.duplicate(index, &entry),
+            Stopped::Row(error) => LoadError::Row(error),
+        })
     }
 
     fn duplicate(&self, index: usize, entry: &[u8]) -> LoadError {

@@ -18,11 +18,14 @@ mod auto_increment;
 mod bulk;
 mod check;
 mod delete;
+mod entries;
 mod estimate;
 mod images;
 mod insert;
 mod keys;
 mod lock_row;
+mod log_walk;
+mod online;
 mod overflow;
 mod read;
 mod scan;
@@ -37,6 +40,7 @@ pub use bulk::{BulkLoad, LoadError};
 pub use check::CheckReport;
 pub use keys::{clustered_key, clustered_part, secondary_key};
 pub(crate) use lock_row::LatestLocks;
+pub use online::OnlineBuild;
 pub(crate) use overflow::chains as overflow_chains;
 pub use scan::Scan;
 pub(crate) use undo::{entry_is_needed, free_chains, remove_entry};
@@ -119,6 +123,8 @@ impl RowBuf {
 pub enum RowError {
     /// 1062; the position of the index in the table's specification. The row that is in the way is locked.
     DuplicateKey { index: usize },
+    /// 1412: the index, or the whole table, is younger than the read view.
+    DefinitionChanged,
     /// 1213: chosen as the victim; roll back the transaction.
     Deadlock,
     /// 1205: `innodb_lock_wait_timeout` passed; the statement failed, the transaction lives.
@@ -156,6 +162,7 @@ impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DuplicateKey { index } => write!(f, "duplicate entry in index {index}"),
+            Self::DefinitionChanged => write!(f, "table definition has changed, please retry transaction"),
             Self::Deadlock => write!(f, "deadlock found when trying to get lock"),
             Self::LockWaitTimeout => write!(f, "lock wait timeout exceeded"),
             Self::NoWait => write!(f, "the row is locked and NOWAIT is set"),

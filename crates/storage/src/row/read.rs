@@ -31,6 +31,10 @@ impl Trx {
         out: &mut RowBuf,
     ) -> Result<bool, RowError> {
         let mut work = self.work();
+        if mode == ReadMode::Consistent {
+            work.prepare_view();
+            work.check_definition(table, index)?;
+        }
         match mode {
             ReadMode::Consistent if index == 0 => work.get_clustered(table, key, out),
             ReadMode::Consistent => work.get_by_entry(table, index, key, out),
@@ -83,6 +87,14 @@ pub(crate) fn go_back(
 }
 
 impl Work<'_> {
+    /// 1412 when the transaction's read view is older than the index, or than the table.
+    pub(crate) fn check_definition(&self, table: &Table, index: usize) -> Result<(), RowError> {
+        match self.t.view() {
+            Some(view) if view.lsn() < table.spec().indexes[index].since => Err(RowError::DefinitionChanged),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes the view that consistent reads need at this isolation level.
     pub(crate) fn prepare_view(&mut self) {
         if self.t.options.isolation != Isolation::ReadUncommitted {

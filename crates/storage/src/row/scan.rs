@@ -156,6 +156,8 @@ pub struct Scan {
     covering: bool,
     /// The row handed out last is a committed version of a row that another transaction has locked.
     unlocked: bool,
+    /// The transaction's read view is not older than the index.
+    checked: bool,
     /// Entry of the row handed out last, for `lock_current`.
     current: Vec<u8>,
 }
@@ -187,6 +189,7 @@ impl Trx {
             semi_consistent: false,
             covering: false,
             unlocked: false,
+            checked: false,
             current: Vec::new(),
         }
     }
@@ -228,6 +231,13 @@ impl Scan {
     /// The next row, false at the end.
     pub fn next(&mut self, trx: &mut Trx, out: &mut RowBuf) -> Result<bool, RowError> {
         let mut work = trx.work();
+        if !self.checked {
+            if self.mode == ReadMode::Consistent {
+                work.prepare_view();
+            }
+            work.check_definition(&self.table, self.index)?;
+            self.checked = true;
+        }
         match self.mode {
             ReadMode::Consistent => self.next_consistent(&mut work, out),
             ReadMode::Locking { strength, wait } => self.next_locked(&mut work, strength, wait, out),

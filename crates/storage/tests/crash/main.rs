@@ -11,10 +11,12 @@
 //! * [`world`] an engine with tables on a simulated disk
 //! * [`workload`] one thread, several open transactions, every kind of change
 //! * [`events`] the rows as the log alone tells them
+//! * [`indexes`] an index that is built beside the workload
 //! * [`prepared`] XA transactions that were prepared
 //! * [`threads`] many threads, group commit, background threads
 
 mod events;
+mod indexes;
 mod model;
 mod prepared;
 mod threads;

@@ -6,6 +6,7 @@ use storage::engine::Shutdown;
 use storage::row::{Change, Modified, ReadMode, RowBuf, Strength, WaitMode};
 use storage::trx::Trx;
 
+use crate::indexes::Building;
 use crate::model::{History, Row, State, TABLES, Text};
 use crate::world::{Outcome, World, alter, encode, key_of};
 
@@ -80,6 +81,7 @@ pub(crate) fn run_some(world: &mut World, seed: u64, history: &mut History, step
     let policy = [FlushPolicy::Sync, FlushPolicy::Sync, FlushPolicy::Write, FlushPolicy::Lazy];
     world.engine.log().set_flush_policy(policy[random.below(4) as usize]);
     let mut open: Vec<Option<Open>> = (0..OPEN).map(|_| None).collect();
+    let mut building: Option<Building> = None;
     for _ in 0..steps {
         let at = random.below(OPEN as u64) as usize;
         let mut one = match open[at].take() {
@@ -93,15 +95,28 @@ pub(crate) fn run_some(world: &mut World, seed: u64, history: &mut History, step
             _ => open[at] = Some(one),
         }
         chores(world, &mut random)?;
-        if random.one_in(15) {
-            for one in open.iter_mut().filter_map(Option::take) {
-                one.trx.rollback()?;
+        match random.below(20) {
+            0 => {
+                roll_back(&mut open)?;
+                let table = random.below(TABLES as u64) as usize;
+                match building.take() {
+                    Some(build) => Building::finish(build, world, history)?,
+                    None if random.one_in(2) => alter(world, history, table, random.one_in(2))?,
+                    None => building = Building::begin(world, history, table)?,
+                }
             }
-            let table = random.below(TABLES as u64) as usize;
-            alter(world, history, table, random.one_in(2))?;
+            1 | 2 => building.iter_mut().try_for_each(Building::go_on)?,
+            _ => {}
         }
     }
     // What is still open is rolled back here, or by recovery when the log is gone.
+    Ok(())
+}
+
+fn roll_back(open: &mut [Option<Open>]) -> Outcome<()> {
+    for one in open.iter_mut().filter_map(Option::take) {
+        one.trx.rollback()?;
+    }
     Ok(())
 }
 

@@ -147,12 +147,14 @@ impl World {
         let tables: Vec<_> = history.specs.iter().map(|spec| Table::new(spec.clone())).collect();
         let state: State = std::array::from_fn(|at| self.rows(&tables[at], 0, context));
         for (at, table) in tables.iter().enumerate() {
-            let by_number = self.rows(table, 1, context);
-            let ids = by_number.keys().chain(state[at].keys());
-            let different: Vec<_> = ids.filter(|id| by_number.get(id) != state[at].get(id)).collect();
-            let shown = different.iter().map(|id| (*id, by_number.get(*id), state[at].get(*id)));
-            let shown: Vec<_> = shown.collect();
-            assert!(shown.is_empty(), "{context}: table {at}, (id, by number, by id) disagree: {shown:?}");
+            for index in 1..table.spec().indexes.len() {
+                let by_number = self.rows(table, index, context);
+                let ids = by_number.keys().chain(state[at].keys());
+                let different: Vec<_> = ids.filter(|id| by_number.get(id) != state[at].get(id)).collect();
+                let shown = different.iter().map(|id| (*id, by_number.get(*id), state[at].get(*id)));
+                let shown: Vec<_> = shown.collect();
+                assert!(shown.is_empty(), "{context}: table {at}, (id, by index, by id) disagree: {shown:?}");
+            }
         }
         let found = history.states[from..].iter().rposition(|candidate| **candidate == state);
         Some(found.map(|at| from + at).unwrap_or_else(|| describe(history, from, &state, context)))
@@ -239,7 +241,15 @@ fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
     for (at, kind) in [TreeKind::Clustered, TreeKind::Secondary].into_iter().enumerate() {
         let (id, root) = engine.create_tree(space, kind)?;
         let parts = vec![KeyPart::ascending(at)];
-        indexes.push(IndexSpec { id, root, unique: at == 0, parts, name: format!("index{at}") });
+        indexes.push(IndexSpec {
+            id,
+            space: None,
+            since: Lsn::NONE,
+            root,
+            unique: at == 0,
+            parts,
+            name: format!("index{at}"),
+        });
     }
     Ok(TableSpec {
         id: engine.new_table_id(),
@@ -275,7 +285,9 @@ pub(crate) fn alter(world: &mut World, history: &mut History, at: usize, null: b
     }
     let mut formats: Vec<_> = spec.formats.iter().map(|format| format.followed_by(&sources)).collect();
     formats.push(OldFormat::new(&spec.layout, world.engine.log().reserved_lsn(), sources));
-    spec.indexes[1].parts = vec![KeyPart::ascending(columns.len() - 3)];
+    for index in &mut spec.indexes[1..] {
+        index.parts = vec![KeyPart { column: columns.len() - 3, ..index.parts[0] }];
+    }
     (spec.layout, spec.formats) = (Arc::new(RowLayout::new(columns)), formats.into());
     spec.version += 1;
     world.engine.log().wait_durable(world.engine.log().ready_lsn())?;

@@ -5,6 +5,7 @@ mod formats;
 mod hermitage;
 mod history;
 mod locking;
+mod online;
 mod overflow;
 mod stress;
 
@@ -109,7 +110,9 @@ impl World {
             let kind = if at == 0 { TreeKind::Clustered } else { TreeKind::Secondary };
             let tree = Tree::create(&self.kernel.store, space, index, kind).unwrap();
             let name = if at == 0 { "PRIMARY".to_owned() } else { format!("k{at}") };
-            indexes.push(IndexSpec { id: index, root: tree.root(), unique, parts: parts(columns), name });
+            let (space, since) = (None, Lsn::NONE);
+            let (root, parts) = (tree.root(), parts(columns));
+            indexes.push(IndexSpec { id: index, space, since, root, unique, parts, name });
         }
         let table = Table::new(TableSpec {
             id: TableId(id),
