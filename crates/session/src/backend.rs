@@ -327,10 +327,11 @@ impl Server {
         binlog.files().into_iter().map(|file| (binlog.name(file.number), file.size)).collect()
     }
 
-    /// Bytes of a table's data file.
+    /// Bytes of a table's data files.
     pub(crate) fn table_bytes(&self, table: &TableHandle) -> u64 {
+        let pool = self.backend().engine.pool();
         // A table that is being dropped has no file any more.
-        self.backend().engine.pool().space_pages(table.def.space).unwrap_or(0) * PAGE
+        table.def.spaces().map(|space| pool.space_pages(space).unwrap_or(0) * PAGE).sum()
     }
 
     /// The next AUTO_INCREMENT value of a table that has such a column.

@@ -232,8 +232,11 @@ fn pages(server: &Server, table: &Defined) -> Rows {
     let catalog = server.catalog();
     let lru = table.name.ends_with("LRU");
     let row = |(at, page): (usize, storage::pool::ResidentPage)| {
-        let owner =
-            catalog.databases.values().flat_map(|d| d.tables.values()).find(|t| t.def.space == page.id.space);
+        let owner = catalog
+            .databases
+            .values()
+            .flat_map(|d| d.tables.values())
+            .find(|t| t.def.spaces().any(|s| s == page.id.space));
         let name = owner.map(|t| format!("`{}`.`{}`", t.def.schema, t.def.name));
         let mut cells = vec![
             ("POOL_ID", number(0)),
@@ -326,7 +329,7 @@ fn sys_indexes(table: &Defined, def: &TableDef) -> Rows {
             ("TYPE", int(kind)),
             ("N_FIELDS", int(index.parts.len() as i64)),
             ("PAGE_NO", int(i64::from(index.root.0))),
-            ("SPACE", int(i64::from(def.space.0))),
+            ("SPACE", int(i64::from(index.space.unwrap_or(def.space).0))),
             ("MERGE_THRESHOLD", int(50)),
         ])
     };

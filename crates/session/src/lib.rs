@@ -31,6 +31,7 @@ pub mod error_log;
 mod event;
 pub mod event_log;
 mod files;
+mod handler;
 mod handshake;
 mod information_schema;
 mod internal;

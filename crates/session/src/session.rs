@@ -73,6 +73,8 @@ pub(crate) struct Session {
     /// The tables as this session sees them; behind `transaction`, which must have ended before temporary tables go.
     pub catalog: Arc<SessionCatalog>,
     pub prepared: PreparedStatements,
+    /// What HANDLER has opened.
+    pub(crate) handlers: Vec<crate::handler::Open>,
     pub user_locks: UserLocks,
     pub programs: Programs,
     /// Names of the stored program around the running statement; their values are `params`.
@@ -176,6 +178,7 @@ impl Session {
             transaction,
             catalog,
             prepared: PreparedStatements::default(),
+            handlers: Vec::new(),
             last_values: HashMap::new(),
             last_insert_id: 0,
             next_insert_id: 0,
@@ -241,6 +244,7 @@ impl Session {
         self.detach_branch();
         self.transaction.abandon();
         self.catalog.drop_temporaries();
+        self.handlers.clear();
         self.server.forget_prepared(self.prepared.count() as u64);
     }
 
@@ -250,6 +254,7 @@ impl Session {
         self.detach_branch();
         self.transaction.abandon();
         self.catalog.drop_temporaries();
+        self.handlers.clear();
         self.entry.set_in_transaction(false);
         self.server.forget_prepared(self.prepared.count() as u64);
         self.prepared = PreparedStatements::default();

@@ -174,6 +174,7 @@ pub(crate) fn run_one(
         Statement::CreateEvent(_) | Statement::AlterEvent(_) | Statement::DropEvent(_) => {
             crate::event::define(session, out, statement, text, reply)?;
         }
+        Statement::Handler(h) => crate::handler::run(session, out, h, reply)?,
         Statement::LockTables(l) => table_locks::lock_tables(session, out, l, reply)?,
         Statement::UnlockTables => table_locks::unlock_tables(session, out, reply)?,
         // A comment that says nothing to this version.

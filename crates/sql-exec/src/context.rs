@@ -1,5 +1,6 @@
 //! What a statement runs in: the session's transaction, locks, settings and memory.
 
+use crate::place::Place;
 use std::time::Duration;
 
 use base::Corruption;
@@ -147,9 +148,20 @@ pub struct Workspace {
     pub(crate) key: Vec<u8>,
     pub(crate) body: Vec<u8>,
     pub(crate) into: Vec<(u16, Value)>,
+    /// What a HANDLER reads.
+    pub(crate) place: Option<Place>,
 }
 
 impl Workspace {
+    /// The next statement scans indexes from a place on.
+    pub fn read_from(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+    /// What became of it.
+    pub fn take_place(&mut self) -> Option<Place> {
+        self.place.take()
+    }
+
     /// What the last SELECT ... INTO has for variables of the program, by parameter.
     pub fn take_into(&mut self) -> Vec<(u16, Value)> {
         std::mem::take(&mut self.into)

@@ -20,6 +20,7 @@ use types::Value;
 use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
 use crate::keyed_rows::{Keyed, KeyedRows, KeyedStore, Probe};
+use crate::place::Place;
 use crate::row_store::KeptRows;
 use crate::spill::{Row, weight};
 use sql_plan::keys::{self, PointKey, Ranges};
@@ -246,8 +247,15 @@ impl Exec<'_, '_> {
                 self.scan(run, at, step, handle, 0, all, direction(*descending), false, row)
             }
             Access::Index { index, descending } => {
-                let all = vec![KeyRange::all()];
-                self.scan(run, at, step, handle, *index, all, direction(*descending), false, row)
+                let place = self.cx.workspace.place.as_ref();
+                let (ranges, checks) = (place.map(Place::ranges), place.is_some());
+                let ranges = ranges.unwrap_or_else(|| vec![KeyRange::all()]);
+                let flow =
+                    self.scan(run, at, step, handle, *index, ranges, direction(*descending), checks, row)?;
+                if let (Flow::Continue, Some(place)) = (flow, &mut self.cx.workspace.place) {
+                    place.end();
+                }
+                Ok(flow)
             }
             Access::Hash { .. } | Access::Rows => Ok(Flow::Continue),
         }
@@ -307,6 +315,9 @@ impl Exec<'_, '_> {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(e) => return Err(self.row_error(e, handle, None)),
+                }
+                if let Some(place) = &mut self.cx.workspace.place {
+                    place.met(&self.cx.workspace.slots[slot].buf);
                 }
                 if !scan.row_is_locked() && !self.lock_matching(step, handle, &mut scan, check_covered)? {
                     continue;

@@ -37,6 +37,7 @@ mod load;
 mod outcome;
 mod outfile;
 mod paged;
+mod place;
 mod recursive;
 mod row;
 mod row_events;
@@ -63,6 +64,7 @@ pub use context::{
 pub use explain::{columns as explain_columns, explain};
 pub use explain_json::explain_json;
 pub use outcome::Outcome;
+pub use place::Place;
 pub use row_events::apply_rows;
 pub use run::{ends_transaction, evaluate, run};
 pub use sequence::{read_sequence, write_sequence};
