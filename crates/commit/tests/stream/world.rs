@@ -349,7 +349,7 @@ fn new_table(engine: &Engine, n: usize) -> Result<TableSpec, EngineError> {
         indexes.push(IndexSpec {
             id,
             space: None,
-            since: Lsn::NONE,
+            since: base::Lsn::NONE,
             root,
             unique: at == 0,
             parts,
