@@ -66,25 +66,23 @@ pub(crate) fn substring_index(args: Args<'_>, ctx: &mut Context) -> Answer {
     if n > 0 {
         return text(places.get(index).map_or(bytes, |p| &bytes[..*p]), collation);
     }
-    text(&bytes[from_the_end(&s, delimiter, index)..], collation)
+    // Sets of one byte a character are searched from the end; the others have the places that were found from the start.
+    if s.charset().max_len() == 1 {
+        return text(&bytes[from_the_end(bytes, delimiter, index)..], collation);
+    }
+    let from_end = places.len().checked_sub(index + 1).map(|i| places[i] + delimiter.len());
+    text(from_end.map_or(bytes, |p| &bytes[p..]), collation)
 }
 
-/// Where the text begins that has `index` delimiters behind its own, counted from the end: places that overlap are others than those
-/// from the start.
-fn from_the_end(s: &types::Str, delimiter: &[u8], index: usize) -> usize {
-    let bytes = s.bytes();
-    let mut starts = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        starts.push(at);
-        at += s.charset().decode(&bytes[at..]).map_or(1, |(_, len)| len);
-    }
+/// Where what stands behind the `index + 1`-th delimiter from the end begins: of two that overlap the later one counts.
+fn from_the_end(bytes: &[u8], delimiter: &[u8], index: usize) -> usize {
     let (mut left, mut end) = (index, bytes.len());
-    for at in starts.into_iter().rev() {
-        if at + delimiter.len() <= end && bytes[at..].starts_with(delimiter) {
-            if left == 0 {
-                return at + delimiter.len();
-            }
+    while let Some(at) = end.checked_sub(delimiter.len()) {
+        if !bytes[at..].starts_with(delimiter) {
+            end -= 1;
+        } else if left == 0 {
+            return end;
+        } else {
             left -= 1;
             end = at;
         }
