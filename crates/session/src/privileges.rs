@@ -296,7 +296,10 @@ impl Session {
     /// Error 1227 unless a program may be made for this definer.
     pub(crate) fn need_definer(&self, (user, host): &(String, String)) -> Outcome {
         let own = user == self.rights.user() && host == self.rights.account_host();
-        if own { Ok(()) } else { self.need_global(P::SET_USER) }
+        // The active role may be one, too: it is named without a host.
+        let role = self.rights.role();
+        let own_role = !role.is_empty() && user == role && (host == "%" || host.is_empty());
+        if own || own_role { Ok(()) } else { self.need_global(P::SET_USER) }
     }
 
     /// Note 1449 when there is no account of a program's definer.
