@@ -44,8 +44,9 @@ use crate::variables::{GlobalVariables, Setting, Var};
 use crate::write_gate::WriteGate;
 use crate::xa::Branches;
 
-/// Stack of a connection's thread: only touched pages cost memory.
-pub(crate) const CONNECTION_STACK: usize = 2 * 1024 * 1024;
+/// Stack of a connection's thread: only touched pages cost memory. A level of an expression takes up to 4 KiB of it while a statement is
+/// planned or run, and the parser admits 700 (`MAX_NESTING`).
+pub(crate) const CONNECTION_STACK: usize = 8 * 1024 * 1024;
 /// How long an accept thread waits before it looks whether the server stops.
 const ACCEPT_TICK: Duration = Duration::from_millis(200);
 /// How often a connection that hung up while idle is looked at again.
