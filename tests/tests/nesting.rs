@@ -1,6 +1,6 @@
-//! Statements nested as deep as the parser admits, and deeper: an answer or error 1436, and the server is there afterwards.
+//! Statements nested as deep as the parser admits, and deeper: an answer or an error, and the server is there afterwards.
 
-use blackbox::{Client, Server};
+use blackbox::{Client, Failure, Server};
 
 /// `shape` around itself `depth` times; `@` is where the next one stands.
 fn nested(shape: &str, depth: usize) -> String {
@@ -10,7 +10,7 @@ fn nested(shape: &str, depth: usize) -> String {
 
 fn answers(c: &mut Client, sql: &str) {
     if let Err(failure) = c.query(sql) {
-        assert_eq!(failure.code, 1436, "{failure:?}");
+        assert!(matches!(failure, Failure::Server { .. }), "{failure}: {}", &sql[..80]);
     }
     assert_eq!(c.rows("SELECT 'alive'"), ["alive"]);
 }
