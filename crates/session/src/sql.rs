@@ -217,12 +217,32 @@ enum Ran {
     Stale,
 }
 
+/// What a plan is run for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Rows,
+    /// ANALYZE: the plan with what its steps did, as a table or as JSON.
+    Analysis {
+        json: bool,
+    },
+}
+
 fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) -> Result<Ran, ClientError> {
+    run_for(session, out, plan, Purpose::Rows, reply)
+}
+
+fn run_for(
+    session: &mut Session,
+    out: &mut Output,
+    plan: &Plan,
+    purpose: Purpose,
+    reply: Reply,
+) -> Result<Ran, ClientError> {
     session.values.now_micros = session.now_micros();
     session.values.seeded.clear();
     session.note_accesses(plan);
     if !plan.writes_shared() {
-        let outcome = run_admitted(session, out, plan, reply);
+        let outcome = run_admitted(session, out, plan, purpose, reply);
         // A function may have passed the gate.
         if !plan.routines.is_empty() {
             session.leave_gate();
@@ -230,7 +250,7 @@ fn run_plan(session: &mut Session, out: &mut Output, plan: &Plan, reply: Reply) 
         return outcome;
     }
     session.enter_gate(Passing::Statement)?;
-    let outcome = run_admitted(session, out, plan, reply);
+    let outcome = run_admitted(session, out, plan, purpose, reply);
     session.leave_gate();
     outcome
 }
@@ -240,6 +260,7 @@ fn run_admitted(
     session: &mut Session,
     out: &mut Output,
     plan: &Plan,
+    purpose: Purpose,
     reply: Reply,
 ) -> Result<Ran, ClientError> {
     let held = session.transaction.mdl.held();
@@ -270,8 +291,10 @@ fn run_admitted(
     let mut writer = session.result_writer(out, reply);
     let mut warnings = Warnings::new();
     warnings.set_kept_max(session.settings.max_error_count as u32);
-    let outcome =
-        execute(session, settings, &mut warnings, |cx, params| sql_exec::run(plan, params, cx, &mut writer));
+    let outcome = execute(session, settings, &mut warnings, |cx, params| match purpose {
+        Purpose::Rows => sql_exec::run(plan, params, cx, &mut writer),
+        Purpose::Analysis { json } => sql_exec::run_analyzed(plan, params, cx, json, &mut writer),
+    });
     session.in_use.clear();
     session.take_warnings(&warnings);
     match outcome {
@@ -731,19 +754,46 @@ fn explain_as_json(plan: &Plan, sink: &mut dyn RowSink) -> Result<u64, SinkClose
     Ok(1)
 }
 
-/// EXPLAIN: the plan as rows. ANALYZE would run it and is not there yet.
+/// ANALYZE: runs a statement and answers with its plan and what the plan's steps did.
+fn analyze(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &Statement<'_>,
+    text: &[u8],
+    json: bool,
+    reply: Reply,
+) -> Result<(), ClientError> {
+    if session.locals.is_none() {
+        session.params.clear();
+    }
+    loop {
+        let Some(plan) = session.plan(statement, 0)? else {
+            return Err(error::not_supported("ANALYZE of this statement"));
+        };
+        if plan.writes() {
+            session.note_text(text);
+        }
+        if let Ran::Done(_) = run_for(session, out, &plan, Purpose::Analysis { json }, reply)? {
+            return Ok(());
+        }
+    }
+}
+
+/// EXPLAIN: the plan as rows.
 pub(crate) fn explain(
     session: &mut Session,
     out: &mut Output,
     explain: &ast::Explain<'_>,
+    text: &[u8],
     reply: Reply,
 ) -> Result<(), ClientError> {
-    if explain.kind == ast::ExplainKind::Analyze {
-        return Err(error::not_supported("ANALYZE of statements"));
-    }
     let ast::ExplainTarget::Statement(statement) = &explain.target else {
         return Err(error::not_supported("EXPLAIN FOR CONNECTION"));
     };
+    if explain.kind == ast::ExplainKind::Analyze {
+        let json = explain.format == ast::ExplainFormat::Json;
+        return analyze(session, out, statement, text, json, reply);
+    }
     let Some(plan) = session.plan(statement, 0)? else {
         return Err(error::not_supported("EXPLAIN of this statement"));
     };

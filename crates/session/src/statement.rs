@@ -146,7 +146,7 @@ pub(crate) fn run_one(
         }
         Statement::SetStatement(s) => return set::for_statement(session, out, s, text, reply),
         Statement::Show(s) => show::run(session, out, s, reply)?,
-        Statement::Explain(e) => sql::explain(session, out, e, reply)?,
+        Statement::Explain(e) => sql::explain(session, out, e, text, reply)?,
         Statement::Describe(d) => show::describe(session, out, d, reply)?,
         Statement::Use(name) => {
             session.use_database(&name.text())?;

@@ -13,6 +13,7 @@ use storage::row::{ReadMode, RowError, Strength, WaitMode};
 use storage::trx::Isolation;
 use types::{Context, Value};
 
+use crate::analysis::Analysis;
 use crate::context::{ExecContext, Inside, SlotState, Work};
 use crate::errors;
 use crate::join::HashTable;
@@ -44,6 +45,8 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) returned: Vec<Vec<Value>>,
     /// LIMIT ROWS EXAMINED: how many rows may still be looked at.
     pub(crate) examine: Option<u64>,
+    /// ANALYZE: what each step does.
+    pub(crate) analysis: Option<Box<Analysis>>,
     pub(crate) relations: Arc<[TableRelations]>,
     /// Cascades around the row that is changed now.
     pub(crate) cascades: usize,
@@ -99,6 +102,7 @@ impl<'c, 'p> Exec<'c, 'p> {
             found: None,
             returned: Vec::new(),
             examine: None,
+            analysis: None,
             relations: Arc::new([]),
             cascades: 0,
             insert_row: Vec::new(),

@@ -14,6 +14,7 @@ use sql_plan::plan::{
 };
 use types::Value;
 
+use crate::analysis::{Analysis, StepCount};
 use crate::sink::{RowSink, SinkClosed};
 
 /// One row of EXPLAIN.
@@ -28,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) key_len: Option<String>,
     pub(crate) reference: Option<String>,
     pub(crate) rows: Option<u64>,
+    /// ANALYZE: what the step did.
+    pub(crate) actual: Option<StepCount>,
     extra: String,
 }
 
@@ -54,9 +57,29 @@ pub fn columns(filtered: bool) -> Vec<ColumnMeta> {
     out
 }
 
+/// The columns of ANALYZE.
+fn analyze_columns() -> Vec<ColumnMeta> {
+    let number =
+        |name: &str| ColumnMeta::plain(name, ExprType { length: 4, decimals: 2, ..ExprType::double() });
+    let mut out = columns(true);
+    out.insert(9, number("r_rows"));
+    out.insert(11, number("r_filtered"));
+    out
+}
+
 /// Sends the plan's table.
 pub fn explain(plan: &Plan, extended: bool, sink: &mut dyn RowSink) -> Result<u64, SinkClosed> {
-    let mut walk = Walk::default();
+    send_rows(plan, extended, None, sink)
+}
+
+/// Sends the plan's table, with what its steps did when it has been run.
+pub(crate) fn send_rows(
+    plan: &Plan,
+    extended: bool,
+    analysis: Option<&Analysis>,
+    sink: &mut dyn RowSink,
+) -> Result<u64, SinkClosed> {
+    let mut walk = Walk { analysis, rows: Vec::new(), next_id: 0 };
     match &plan.kind {
         PlanKind::Query(query) => walk.query(query, "SIMPLE", true),
         PlanKind::Insert(insert) => {
@@ -80,15 +103,18 @@ pub fn explain(plan: &Plan, extended: bool, sink: &mut dyn RowSink) -> Result<u6
         PlanKind::Delete(DeletePlan { select, .. }) => walk.change(select, false),
         PlanKind::Do(_) => {}
     }
-    sink.columns(&columns(extended))?;
+    match analysis {
+        Some(_) => sink.columns(&analyze_columns())?,
+        None => sink.columns(&columns(extended))?,
+    }
     let count = walk.rows.len() as u64;
     for row in walk.rows {
-        send(row, extended, sink)?;
+        send(row, extended, analysis.is_some(), sink)?;
     }
     Ok(count)
 }
 
-fn send(row: Row, extended: bool, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
+fn send(row: Row, extended: bool, analyzed: bool, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
     let text = |t: Option<String>| t.map_or(Value::Null, |t| Value::utf8(&t));
     sink.begin_row();
     sink.value(&row.id.map_or(Value::Null, |v| Value::Int(v as i64)));
@@ -101,21 +127,28 @@ fn send(row: Row, extended: bool, sink: &mut dyn RowSink) -> Result<(), SinkClos
     sink.value(&text(row.key_len));
     sink.value(&text(row.reference));
     sink.value(&row.rows.map_or(Value::Null, |v| Value::utf8(&v.to_string())));
+    let number = |v: Option<f64>| v.map_or(Value::Null, Value::Double);
+    if analyzed {
+        sink.value(&number(row.actual.and_then(StepCount::rows)));
+    }
     if extended {
         sink.value(&row.rows.map_or(Value::Null, |_| Value::Double(100.0)));
+    }
+    if analyzed {
+        sink.value(&number(row.actual.and_then(StepCount::filtered)));
     }
     let no_extra = row.extra.is_empty() && (no_table || row.select_type == "INSERT");
     sink.value(&if no_extra { Value::Null } else { Value::utf8(&row.extra) });
     sink.end_row()
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'a> {
+    analysis: Option<&'a Analysis>,
     rows: Vec<Row>,
     next_id: u64,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn query(&mut self, query: &QueryPlan, select_type: &'static str, top: bool) {
         match &query.body {
             QueryBody::Select(select) => {
@@ -205,7 +238,8 @@ impl Walk {
         if select.never.is_none() {
             for (i, step) in select.steps.iter().enumerate() {
                 let row = step_row(id, select_type, select, step, i);
-                self.rows.push(row);
+                let actual = self.analysis.map(|analysis| analysis.of(step));
+                self.rows.push(Row { actual, ..row });
             }
         }
         for (i, step) in select.steps.iter().enumerate() {

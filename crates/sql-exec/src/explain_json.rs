@@ -3,16 +3,22 @@
 //! What MariaDB says beside this (costs, the conditions as text, sort keys) is left out: nothing is said that the plan does not hold.
 
 use sql_plan::expr::Subquery;
+use sql_plan::meta::ColumnMeta;
 use sql_plan::plan::{
     Access, DeletePlan, InsertSource, Plan, PlanKind, QueryBody, QueryPlan, SelectPlan, Source, TableStep,
     UpdatePlan,
 };
+use types::Value;
 
+use crate::analysis::{Analysis, StepCount};
 use crate::explain::{Row, collect_subqueries, step_row};
+use crate::sink::{RowSink, SinkClosed};
 
 /// A JSON value that keeps the order of its members.
 enum Json {
+    Null,
     Number(u64),
+    Real(f64),
     Bool(bool),
     Text(String),
     List(Vec<Self>),
@@ -21,7 +27,24 @@ enum Json {
 
 /// The document.
 pub fn explain_json(plan: &Plan) -> String {
-    let mut walk = Walk { next_id: 1 };
+    document(plan, None)
+}
+
+/// Sends the document as the only row.
+pub(crate) fn send(
+    plan: &Plan,
+    analysis: Option<&Analysis>,
+    sink: &mut dyn RowSink,
+) -> Result<u64, SinkClosed> {
+    sink.columns(&[ColumnMeta::text("ANALYZE", 78)])?;
+    sink.begin_row();
+    sink.value(&Value::utf8(&document(plan, analysis)));
+    sink.end_row()?;
+    Ok(1)
+}
+
+fn document(plan: &Plan, analysis: Option<&Analysis>) -> String {
+    let mut walk = Walk { analysis, next_id: 1 };
     let block = match &plan.kind {
         PlanKind::Query(query) => walk.query(query),
         PlanKind::Insert(insert) => match &insert.source {
@@ -38,11 +61,13 @@ pub fn explain_json(plan: &Plan) -> String {
     out
 }
 
-struct Walk {
+struct Walk<'a> {
+    /// ANALYZE: what the steps did.
+    analysis: Option<&'a Analysis>,
     next_id: u64,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn take_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
@@ -122,7 +147,8 @@ impl Walk {
 
     fn step(&mut self, select: &SelectPlan, step: &TableStep, at: usize) -> Json {
         let row = step_row(0, "", select, step, at);
-        let mut members = table_members(row, step);
+        let actual = self.analysis.map(|analysis| analysis.of(step));
+        let mut members = table_members(row, step, actual);
         if let Source::Derived(query) = &step.source {
             members[0].1 = Json::Text(format!("<derived{}>", self.next_id));
             let block = Json::Object(vec![("query_block", self.query(query))]);
@@ -138,7 +164,7 @@ impl Walk {
     }
 }
 
-fn table_members(row: Row, step: &TableStep) -> Vec<(&'static str, Json)> {
+fn table_members(row: Row, step: &TableStep, actual: Option<StepCount>) -> Vec<(&'static str, Json)> {
     let list = |text: &str| Json::List(text.split(',').map(|t| Json::Text(t.to_owned())).collect());
     let mut members = vec![
         ("table_name", Json::Text(row.table.unwrap_or_default())),
@@ -159,8 +185,18 @@ fn table_members(row: Row, step: &TableStep) -> Vec<(&'static str, Json)> {
     if let Some(reference) = &row.reference {
         members.push(("ref", list(reference)));
     }
+    let real = |v: Option<f64>| v.map_or(Json::Null, |v| Json::Real((v * 100.0).round() / 100.0));
+    if let Some(actual) = actual {
+        members.push(("r_loops", Json::Number(actual.loops)));
+    }
     members.push(("rows", Json::Number(row.rows.unwrap_or(1))));
+    if let Some(actual) = actual {
+        members.push(("r_rows", real(actual.rows())));
+    }
     members.push(("filtered", Json::Number(100)));
+    if let Some(actual) = actual {
+        members.push(("r_filtered", real(actual.filtered())));
+    }
     if step.info.covering {
         members.push(("using_index", Json::Bool(true)));
     }
@@ -179,6 +215,8 @@ fn used_parts(access: &Access) -> usize {
 impl Json {
     fn write(&self, depth: usize, out: &mut String) {
         match self {
+            Self::Null => out.push_str("null"),
+            Self::Real(v) => out.push_str(&v.to_string()),
             Self::Number(v) => out.push_str(&v.to_string()),
             Self::Bool(v) => out.push_str(&v.to_string()),
             Self::Text(text) => write_text(text, out),

@@ -117,9 +117,17 @@ impl Exec<'_, '_> {
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
         self.count_row()?;
+        if let Some(analysis) = &mut self.analysis
+            && !matches!(step.access, Access::Hash { .. })
+        {
+            analysis.step(step).read += 1;
+        }
         if !self.passes(step.on.as_ref())? || check_covered && !self.passes(step.covered.as_ref())? {
             self.give_back(run, step);
             return Ok(Flow::Continue);
+        }
+        if let Some(analysis) = &mut self.analysis {
+            analysis.step(step).passed += 1;
         }
         self.enter_next(run, at, 0, row)
     }
@@ -157,6 +165,11 @@ impl Exec<'_, '_> {
         step: &TableStep,
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
+        if let Some(analysis) = &mut self.analysis
+            && !matches!(step.access, Access::Hash { .. })
+        {
+            analysis.step(step).loops += 1;
+        }
         match (&step.source, &step.access) {
             (_, Access::Hash { inner, filter, build, probe, compare }) => {
                 self.hash_rows(run, at, step, (inner, filter.as_deref(), build, probe, compare), row)
@@ -425,6 +438,7 @@ impl Exec<'_, '_> {
         space.bytes = space.bytes.saturating_mul(HASH_ROOM);
         let sorting = self.sort_space();
         let mut table = KeyedStore::new(space);
+        let mut read = 0;
         match &step.source {
             Source::Table(handle) => {
                 let handle = handle.clone();
@@ -440,6 +454,7 @@ impl Exec<'_, '_> {
                         Err(e) => return Err(self.row_error(e, &handle, None)),
                     }
                     self.count_row()?;
+                    read += 1;
                     if !self.passes(filter)? {
                         continue;
                     }
@@ -454,6 +469,7 @@ impl Exec<'_, '_> {
                 let mut cursor = rows.cursor();
                 while let Some(values) = cursor.next()? {
                     self.set_values(step.slot, values.clone());
+                    read += 1;
                     if !self.passes(filter)? {
                         continue;
                     }
@@ -464,6 +480,11 @@ impl Exec<'_, '_> {
             }
         }
         let table = table.finish(self.cx.values)?;
+        if let Some(analysis) = &mut self.analysis {
+            let count = analysis.step(step);
+            count.loops += 1;
+            count.read += read;
+        }
         if table.is_on_disk() {
             self.cx.session.count(Work::TemporaryDiskTables, 1);
             self.cx.session.count(Work::TemporaryFiles, 1);

@@ -8,6 +8,7 @@
 //! | `select`, `group`, `gathered`, `window`, `recursive`, `subquery` | query blocks |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `sort`, `spill`, `row_store`, `distinct`, `seen_keys`, `keyed_rows`, `paged` | sorts, and what is gathered: in memory, then on disk |
+//! | `explain`, `explain_json`, `analysis` | the plan as text, with what its steps did |
 //! | `load`, `outfile` | LOAD DATA, SELECT ... INTO OUTFILE |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 //! | `written` | which columns a change names, for the binlog |
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod analysis;
 mod analyze;
 mod auto;
 mod computed;
@@ -58,6 +60,7 @@ mod window;
 mod written;
 
 pub use admin::table_admin;
+pub use analysis::run_analyzed;
 pub use context::{
     ExecContext, ExecSettings, Firing, Inside, SessionState, Work, Workspace, lock_tables, mdl_error,
 };

@@ -22,29 +22,8 @@ pub fn run(
     sink: &mut dyn RowSink,
 ) -> SqlResult<Outcome> {
     let mut exec = Exec::new(plan, params, cx);
-    let outcome = match &plan.kind {
-        PlanKind::Query(query) => match &query.into {
-            Into::Client => exec.send(query, sink),
-            Into::Variables(targets) => exec.select_into(query, targets),
-            Into::OutFile(target) => exec.out_file(query, target),
-            Into::DumpFile(path) => exec.dump_file(query, path),
-        },
-        PlanKind::Insert(insert) => {
-            exec.insert(insert).and_then(|o| exec.send_returned(insert.returning.as_ref(), o, sink))
-        }
-        PlanKind::Update(update) => exec.update(update),
-        PlanKind::Delete(delete) => {
-            exec.delete(delete).and_then(|o| exec.send_returned(delete.returning.as_ref(), o, sink))
-        }
-        PlanKind::Do(exprs) => {
-            for e in exprs {
-                e.eval(&mut exec)?;
-            }
-            Ok(Outcome::default())
-        }
-    };
-    exec.tell_rows_read();
-    keep_warnings(cx);
+    let outcome = exec.run_kind(plan, sink);
+    exec.ended();
     outcome
 }
 
@@ -74,6 +53,38 @@ fn keep_warnings(cx: &mut ExecContext<'_>) {
 }
 
 impl Exec<'_, '_> {
+    pub(crate) fn run_kind(&mut self, plan: &Plan, sink: &mut dyn RowSink) -> SqlResult<Outcome> {
+        match &plan.kind {
+            PlanKind::Query(query) => match &query.into {
+                Into::Client => self.send(query, sink),
+                Into::Variables(targets) => self.select_into(query, targets),
+                Into::OutFile(target) => self.out_file(query, target),
+                Into::DumpFile(path) => self.dump_file(query, path),
+            },
+            PlanKind::Insert(insert) => {
+                let outcome = self.insert(insert)?;
+                self.send_returned(insert.returning.as_ref(), outcome, sink)
+            }
+            PlanKind::Update(update) => self.update(update),
+            PlanKind::Delete(delete) => {
+                let outcome = self.delete(delete)?;
+                self.send_returned(delete.returning.as_ref(), outcome, sink)
+            }
+            PlanKind::Do(exprs) => {
+                for e in exprs {
+                    e.eval(self)?;
+                }
+                Ok(Outcome::default())
+            }
+        }
+    }
+
+    /// The statement has run: what it read is counted, its warnings are the session's.
+    pub(crate) fn ended(&mut self) {
+        self.tell_rows_read();
+        keep_warnings(self.cx);
+    }
+
     fn send(&mut self, query: &QueryPlan, sink: &mut dyn RowSink) -> SqlResult<Outcome> {
         sink.columns(&query.columns).map_err(|_| SqlError::Interrupted)?;
         let mut rows = 0u64;

@@ -52,7 +52,7 @@ impl Exec<'_, '_> {
             if passed >= limit.end() {
                 break;
             }
-            self.query(part, &mut |exec, out| {
+            self.set_term(set, part, &mut |exec, out| {
                 passed += 1;
                 if passed <= limit.offset {
                     return Ok(Flow::Continue);
@@ -121,6 +121,15 @@ impl Exec<'_, '_> {
         Ok(rows)
     }
 
+    /// Runs one part. Where parts share their slots, what the one before remembers by slot is forgotten.
+    fn set_term(&mut self, set: &SetPlan, part: &QueryPlan, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {
+        if let Some(shared) = &set.shared {
+            self.derived.retain(|slot, _| !shared.contains(slot));
+            self.hashes.retain(|slot, _| !shared.contains(slot));
+        }
+        self.query(part, emit)
+    }
+
     fn set_row(&mut self, set: &SetPlan, out: RowOut<'_>) -> SqlResult<Row> {
         let mut row = out.values(self)?;
         for (value, typed) in row.iter_mut().zip(&set.columns) {
@@ -131,7 +140,7 @@ impl Exec<'_, '_> {
 
     fn set_part(&mut self, set: &SetPlan, part: &QueryPlan) -> SqlResult<KeptRows> {
         let mut rows = RowStore::new(self.row_space());
-        self.query(part, &mut |exec, out| {
+        self.set_term(set, part, &mut |exec, out| {
             rows.add(exec.set_row(set, out)?)?;
             Ok(Flow::Continue)
         })?;
@@ -145,7 +154,7 @@ impl Exec<'_, '_> {
             rows.add(row)?;
         }
         for term in terms {
-            self.query(&term.query, &mut |exec, out| {
+            self.set_term(set, &term.query, &mut |exec, out| {
                 rows.add(exec.set_row(set, out)?)?;
                 Ok(Flow::Continue)
             })?;
@@ -162,7 +171,7 @@ impl Exec<'_, '_> {
             self.add_distinct(set, row, &mut seen, &mut rows)?;
         }
         for term in terms {
-            self.query(&term.query, &mut |exec, out| {
+            self.set_term(set, &term.query, &mut |exec, out| {
                 let row = exec.set_row(set, out)?;
                 exec.add_distinct(set, row, &mut seen, &mut rows)?;
                 Ok(Flow::Continue)

@@ -256,3 +256,17 @@ fn new_names_side_by_side_do_not_wait_for_each_other() {
     let snapshot = server.catalog.snapshot();
     assert!(["a1", "a2", "a3"].iter().all(|name| snapshot.databases.contains_key(*name)));
 }
+
+#[test]
+fn a_union_of_three_thousand_parts_is_planned_and_run() {
+    let mut server = Server::new();
+    server.sql("CREATE TABLE u (id INT PRIMARY KEY, k INT)").unwrap();
+    server.sql("INSERT INTO u VALUES (1, 10), (2, 20), (2999, 30)").unwrap();
+    let parts: Vec<String> = (0..3_000).map(|i| format!("SELECT k FROM u WHERE id = {i}")).collect();
+    assert_eq!(answer(&mut server, &parts.join(" UNION ALL ")), ["10", "20", "30"]);
+    // What one part remembers by slot is nothing to the next: each has a derived table of its own.
+    let parts: Vec<String> =
+        (0..3_000).map(|i| format!("SELECT d.n FROM (SELECT DISTINCT {} AS n FROM u) d", i % 40)).collect();
+    let sum = format!("SELECT COUNT(*), SUM(n) FROM ({}) x", parts.join(" UNION "));
+    assert_eq!(answer(&mut server, &sum), ["40\t780"]);
+}

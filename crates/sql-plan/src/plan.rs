@@ -249,6 +249,9 @@ pub struct SetPlan {
     pub limit: LimitPlan,
     /// The collation (for texts) by which rows are equal, a column each.
     pub columns: Vec<Typed>,
+    /// Slots that the parts have in common, one part after the other, where they are many: what one part remembers by slot is
+    /// nothing to the next.
+    pub shared: Option<std::ops::Range<Slot>>,
 }
 
 #[derive(Debug, Clone)]

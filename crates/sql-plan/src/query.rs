@@ -17,6 +17,9 @@ use crate::recursive::CommonTable;
 use crate::scope::{Scope, ScopeColumn, ScopeTable, column_expr};
 use crate::typing::{compare_as, unify};
 
+/// A set operation of so many parts gives each part the slots of the one before.
+const MANY_PARTS: usize = 16;
+
 impl<'a> Planner<'a> {
     pub(crate) fn top_query(&mut self, query: &ast::Query<'a>) -> SqlResult<QueryPlan> {
         let mut plan = self.query(query)?;
@@ -163,7 +166,10 @@ impl<'a> Planner<'a> {
         rest: &[ast::SetTerm<'a>],
         outer: &ast::Query<'a>,
     ) -> SqlResult<QueryPlan> {
+        let start = self.next_slot;
         let first = self.body(first)?;
+        let share = rest.len() >= MANY_PARTS;
+        let mut end = self.next_slot;
         let mut columns: Vec<ColumnMeta> = first
             .columns
             .iter()
@@ -177,7 +183,11 @@ impl<'a> Planner<'a> {
             .collect();
         let mut terms = Vec::with_capacity(rest.len());
         for term in rest {
+            if share {
+                self.next_slot = start;
+            }
             let query = self.body(&term.body)?;
+            end = end.max(self.next_slot);
             if query.columns.len() != columns.len() {
                 return Err(SqlError::UnionColumnCount);
             }
@@ -192,6 +202,7 @@ impl<'a> Planner<'a> {
             };
             terms.push(SetTerm { op, all: term.all, query });
         }
+        self.next_slot = end;
         let slot = self.new_slot()?;
         let mut scope = Scope::default();
         scope.add(ScopeTable {
@@ -212,7 +223,15 @@ impl<'a> Planner<'a> {
         let order = self.order_of_set(outer.order_by, &typed);
         let limit = self.limit(outer.limit);
         self.scopes.pop();
-        let set = SetPlan { first, rest: terms, slot, order: order?, limit: limit?, columns: typed };
+        let set = SetPlan {
+            first,
+            rest: terms,
+            slot,
+            order: order?,
+            limit: limit?,
+            columns: typed,
+            shared: share.then_some(start..end),
+        };
         Ok(QueryPlan { body: QueryBody::Set(Box::new(set)), columns, into: Into::Client })
     }
 
