@@ -18,6 +18,7 @@ use crate::context::{ExecContext, Inside, SlotState, Work};
 use crate::errors;
 use crate::join::HashTable;
 use crate::row_store::KeptRows;
+use crate::spill::Space;
 
 /// Whether to go on with the next row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,9 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) returned: Vec<Vec<Value>>,
     /// LIMIT ROWS EXAMINED: how many rows may still be looked at.
     pub(crate) examine: Option<u64>,
+    /// What sorts and what is gathered may use, asked of the session once.
+    pub(crate) sort_space: Option<Space>,
+    pub(crate) row_space: Option<Space>,
     /// ANALYZE: what each step does.
     pub(crate) analysis: Option<Box<Analysis>>,
     pub(crate) relations: Arc<[TableRelations]>,
@@ -102,6 +106,8 @@ impl<'c, 'p> Exec<'c, 'p> {
             found: None,
             returned: Vec::new(),
             examine: None,
+            sort_space: None,
+            row_space: None,
             analysis: None,
             relations: Arc::new([]),
             cascades: 0,

@@ -9,12 +9,13 @@ use row_format::ColumnType;
 use sql_plan::expr::{CompareOp, Expr, SubqueryKind};
 use sql_plan::meta::{Coercibility, ColumnMeta, ExprType};
 use sql_plan::plan::{
-    Access, DeletePlan, InsertSource, Plan, PlanKind, QueryBody, QueryPlan, SelectPlan, Source, TableStep,
-    UpdatePlan,
+    Access, DeletePlan, GroupPlan, InsertSource, Plan, PlanKind, QueryBody, QueryPlan, SelectPlan, Source,
+    TableStep, UpdatePlan,
 };
 use types::Value;
 
 use crate::analysis::{Analysis, StepCount};
+use crate::group::comes_grouped;
 use crate::sink::{RowSink, SinkClosed};
 
 /// One row of EXPLAIN.
@@ -338,7 +339,8 @@ pub(crate) fn step_row(
         extra = join_extra(&extra, "Using index");
     }
     if at == 0 {
-        let groups = select.group.as_ref().is_some_and(|g| !g.keys.is_empty());
+        let gathers = |g: &GroupPlan| !g.keys.is_empty() && !comes_grouped(select, g);
+        let groups = select.group.as_ref().is_some_and(gathers);
         if groups || select.distinct && !constant {
             extra = join_extra(&extra, "Using temporary");
         }

@@ -5,13 +5,14 @@
 use sql_plan::expr::Subquery;
 use sql_plan::meta::ColumnMeta;
 use sql_plan::plan::{
-    Access, DeletePlan, InsertSource, Plan, PlanKind, QueryBody, QueryPlan, SelectPlan, Source, TableStep,
-    UpdatePlan,
+    Access, DeletePlan, GroupPlan, InsertSource, Plan, PlanKind, QueryBody, QueryPlan, SelectPlan, Source,
+    TableStep, UpdatePlan,
 };
 use types::Value;
 
 use crate::analysis::{Analysis, StepCount};
 use crate::explain::{Row, collect_subqueries, step_row};
+use crate::group::comes_grouped;
 use crate::sink::{RowSink, SinkClosed};
 
 /// A JSON value that keeps the order of its members.
@@ -127,7 +128,8 @@ impl Walk<'_> {
             let tables: Vec<Json> =
                 select.steps.iter().enumerate().map(|(i, s)| self.step(select, s, i)).collect();
             let mut inner = ("nested_loop", Json::List(tables));
-            let groups = select.group.as_ref().is_some_and(|g| !g.keys.is_empty());
+            let gathers = |g: &GroupPlan| !g.keys.is_empty() && !comes_grouped(select, g);
+            let groups = select.group.as_ref().is_some_and(gathers);
             if groups || select.distinct {
                 inner = ("temporary_table", Json::Object(vec![inner]));
             }

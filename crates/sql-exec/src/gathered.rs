@@ -85,6 +85,10 @@ impl Gathered {
         Self { space, sorting, seen: None, rest: None, bytes: 0, texts: None, on_disk: None }
     }
 
+    pub(crate) fn sorting(&self) -> &Space {
+        &self.sorting
+    }
+
     /// Whether DISTINCT sees a value for the first time; one that it cannot say anything of comes again later.
     pub(crate) fn is_new(
         &mut self,

@@ -4,6 +4,8 @@
 //! group puts those columns back into their slots and its results into the group's slot; what follows reads them like any row.
 //! Groups come out in the order of their keys.
 //!
+//! Rows that come in the order of the groups, because the join starts with an index on the keys, need one group at a time.
+//!
 //! When the groups take more than `tmp_memory_table_size`, rows of further groups are put aside in a file and grouped when the
 //! groups in memory are done, in as many rounds as it takes; the finished groups are sorted then. What DISTINCT has seen inside the
 //! groups and what GROUP_CONCAT and JSON_ARRAYAGG gather has room of its own (`gathered`).
@@ -12,15 +14,17 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
+use row_format::KeyPart;
+use smallvec::SmallVec;
 use sql_plan::error::SqlResult;
 use sql_plan::expr::{ArithOp, CastTo, ColumnRef, CompareAs, Expr};
 use sql_plan::meta::FieldType;
 use sql_plan::ops;
-use sql_plan::plan::{Aggregate, AggregateKind, GroupPlan, SelectPlan, SortKey};
+use sql_plan::plan::{Access, Aggregate, AggregateKind, GroupPlan, SelectPlan, SortKey, Source};
 use storage::row::ReadMode;
 use types::Value;
 
-use crate::context::Work;
+use crate::context::{SlotRow, Work};
 use crate::exec::{Exec, Flow};
 use crate::gathered::{Gathered, Member, gathers, member_text};
 use crate::join::{JoinRun, RowFn};
@@ -67,6 +71,27 @@ impl GroupTable {
 enum Finished<'f, 's, 'k> {
     Now(&'f mut RowFn<'s>),
     Sorted(Sorter<'k>),
+}
+
+/// Whether the rows come in the order of the groups: the join starts with an index that begins with the keys.
+pub(crate) fn comes_grouped(plan: &SelectPlan, group: &GroupPlan) -> bool {
+    let Some(step) = plan.steps.first().filter(|s| s.outer_end.is_none()) else { return false };
+    let Source::Table(handle) = &step.source else { return false };
+    let index = match &step.access {
+        Access::Scan { descending: false } => 0,
+        Access::Index { index, descending: false } | Access::Range { index, descending: false, .. } => *index,
+        _ => return false,
+    };
+    let Some(index) = handle.def.indexes.get(index) else { return false };
+    let in_order = |(key, part): (&SortKey, &KeyPart)| {
+        let column = ColumnRef { slot: step.slot, column: part.column as u16 };
+        let own = matches!(&key.expr, Expr::Column(c) if *c == column);
+        own && part.prefix.is_none() && !part.descending && !key.descending
+    };
+    !group.rollup
+        && !group.keys.is_empty()
+        && group.keys.len() <= index.parts.len()
+        && group.keys.iter().zip(&index.parts).all(in_order)
 }
 
 /// Columns of a row that its grouping reads.
@@ -117,6 +142,14 @@ impl Exec<'_, '_> {
             let levels = group.keys.len();
             let least = if group.rollup { 0 } else { levels };
             let mut run = JoinRun::new(plan, mode, None, self.cx.trx.options().isolation);
+            if comes_grouped(plan, group) {
+                let flow = self
+                    .join(&mut run, 0, &mut |exec| exec.group_next(plan, group, &inputs, &mut table, row))?;
+                if flow == Flow::Stop || table.groups.is_empty() {
+                    return Ok(flow);
+                }
+                return self.finish_groups(plan, group, table, &mut Finished::Now(row));
+            }
             self.join(&mut run, 0, &mut |exec| {
                 exec.group_row(group, least..=levels, &inputs, &mut table)?;
                 Ok(Flow::Continue)
@@ -126,6 +159,39 @@ impl Exec<'_, '_> {
             }
         }
         self.finish_groups(plan, group, table, &mut Finished::Now(row))
+    }
+
+    /// A row of rows that come in the order of the groups: when it begins a group, the one before is finished. What comes of that
+    /// uses the slots, so the row is put into its group first, and the join gets its slots back.
+    fn group_next(
+        &mut self,
+        plan: &SelectPlan,
+        group: &GroupPlan,
+        inputs: &[ColumnRef],
+        table: &mut GroupTable,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let mut key = Vec::new();
+        for part in &group.keys {
+            let value = part.expr.eval(self)?;
+            ops::hash_key(&value, part.compare, self.cx.values, &mut key);
+        }
+        let levels = group.keys.len();
+        if table.groups.is_empty() || table.by_key.contains_key(&key) {
+            self.group_row(group, levels..=levels, inputs, table)?;
+            return Ok(Flow::Continue);
+        }
+        let mut next = GroupTable::new(table.space.clone(), table.gathered.sorting().clone());
+        self.group_row(group, levels..=levels, inputs, &mut next)?;
+        let done = std::mem::replace(table, next);
+        let slots = &mut self.cx.workspace.slots;
+        let joined: SmallVec<[SlotRow; 4]> =
+            plan.steps.iter().map(|s| std::mem::take(&mut slots[usize::from(s.slot)])).collect();
+        let flow = self.finish_groups(plan, group, done, &mut Finished::Now(row));
+        for (step, slot) in plan.steps.iter().zip(joined) {
+            self.cx.workspace.slots[usize::from(step.slot)] = slot;
+        }
+        flow
     }
 
     /// The groups in memory, then the rows that were put aside: each round takes in as many of their groups as there is room for.
@@ -283,7 +349,7 @@ impl Exec<'_, '_> {
         }
         let mut keys = Vec::with_capacity(group.keys.len());
         let mut bytes = Vec::new();
-        let mut ends = smallvec::SmallVec::<[usize; 8]>::new();
+        let mut ends = SmallVec::<[usize; 8]>::new();
         for key in &group.keys {
             ends.push(bytes.len());
             let value = key.expr.eval(self)?;
@@ -370,7 +436,7 @@ impl Exec<'_, '_> {
         acc: &mut Accumulator,
         gathered: &mut Gathered,
     ) -> SqlResult<()> {
-        let mut values = smallvec::SmallVec::<[Value; 2]>::new();
+        let mut values = SmallVec::<[Value; 2]>::new();
         for arg in &aggregate.args {
             values.push(arg.expr.eval(self)?);
         }

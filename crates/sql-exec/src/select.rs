@@ -277,25 +277,33 @@ impl Exec<'_, '_> {
 
     /// `sort_buffer_size` and `tmpdir`.
     pub(crate) fn sort_space(&mut self) -> Space {
+        if let Some(space) = &self.sort_space {
+            return space.clone();
+        }
         let bytes = self.size_variable("sort_buffer_size", 2 << 20);
-        Space { bytes, directory: self.temporary_directory(), file: u64::MAX }
+        let space = Space { bytes, directory: self.temporary_directory().into(), file: u64::MAX };
+        self.sort_space.insert(space).clone()
     }
 
     /// `tmp_memory_table_size`, `tmp_disk_table_size` and `tmpdir`: what is gathered otherwise.
     pub(crate) fn row_space(&mut self) -> Space {
+        if let Some(space) = &self.row_space {
+            return space.clone();
+        }
         let bytes = self.size_variable("tmp_memory_table_size", 16 << 20);
         let file = self.size_variable("tmp_disk_table_size", usize::MAX) as u64;
-        Space { bytes, directory: self.temporary_directory(), file }
+        let space = Space { bytes, directory: self.temporary_directory().into(), file };
+        self.row_space.insert(space).clone()
     }
 
-    pub(crate) fn temporary_directory(&mut self) -> String {
+    fn temporary_directory(&mut self) -> String {
         match self.cx.session.system_variable("tmpdir", true) {
             Some(Value::Str(s)) if !s.is_empty() => s.to_utf8_lossy(),
             _ => "/tmp".to_owned(),
         }
     }
 
-    pub(crate) fn size_variable(&mut self, name: &str, default: usize) -> usize {
+    fn size_variable(&mut self, name: &str, default: usize) -> usize {
         let value = self.cx.session.system_variable(name, false);
         let bytes = value.and_then(|v| v.to_i64(self.cx.values)).and_then(|v| usize::try_from(v).ok());
         bytes.unwrap_or(default)

@@ -33,7 +33,7 @@ pub(crate) struct Space {
     /// Bytes of memory: `sort_buffer_size` or `tmp_memory_table_size`.
     pub(crate) bytes: usize,
     /// `tmpdir`
-    pub(crate) directory: String,
+    pub(crate) directory: Arc<str>,
     /// Bytes that one file may take: `tmp_disk_table_size`, or all there are.
     pub(crate) file: u64,
 }

@@ -37,7 +37,7 @@ impl Exec<'_, '_> {
             self.say_updated_columns(&target.table, &target.assignments);
         }
         let (mut matched, mut changed) = (0u64, 0u64);
-        if let Some(access) = point_access(&plan.select)
+        if let Some(access) = self.point_access(&plan.select)
             && plan.targets.len() == 1
             && is_plain(plan)
             && !self.has_relations(&plan.targets[0].table)
@@ -370,7 +370,7 @@ impl Exec<'_, '_> {
     }
 
     pub(crate) fn delete(&mut self, plan: &DeletePlan) -> SqlResult<Outcome> {
-        let affected = if let Some(key) = point_access(&plan.select)
+        let affected = if let Some(key) = self.point_access(&plan.select)
             && plan.targets.len() == 1
             && plan.returning.is_none()
             && plan.select.steps[0].on.is_none()
@@ -432,6 +432,25 @@ impl Exec<'_, '_> {
         Ok(affected)
     }
 
+    /// The key expressions of a plan that reads one row of one table by its primary key.
+    fn point_access<'p>(&self, plan: &'p SelectPlan) -> Option<&'p [Expr]> {
+        match plan.steps.as_slice() {
+            // ANALYZE counts what a join does.
+            [step]
+                if self.analysis.is_none()
+                    && plan.never.is_none()
+                    && plan.limit.count.is_none()
+                    && step.outer_end.is_none() =>
+            {
+                match &step.access {
+                    Access::Point { index: 0, key, .. } => Some(key),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
     fn delete_row(&mut self, table: &Arc<TableHandle>, slot: Slot) -> SqlResult<()> {
         let row = std::mem::take(&mut self.cx.workspace.slots[usize::from(slot)].buf);
         let outcome = self.remove_own_row(table, &row);
@@ -488,19 +507,6 @@ fn can_be_ignored(error: &SqlError) -> bool {
             | SqlError::ForeignKeyChild(_)
             | SqlError::ForeignKeyParent(_)
     )
-}
-
-/// The key expressions of a plan that reads one row of one table by its primary key.
-fn point_access(plan: &SelectPlan) -> Option<&[Expr]> {
-    match plan.steps.as_slice() {
-        [step] if plan.never.is_none() && plan.limit.count.is_none() && step.outer_end.is_none() => {
-            match &step.access {
-                Access::Point { index: 0, key, .. } => Some(key),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
 }
 
 /// Whether the row's new values depend on nothing but the row, constants and parameters.

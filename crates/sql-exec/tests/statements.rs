@@ -260,6 +260,7 @@ fn new_names_side_by_side_do_not_wait_for_each_other() {
 #[test]
 fn a_union_of_three_thousand_parts_is_planned_and_run() {
     let mut server = Server::new();
+    server.sql("CREATE DATABASE t").unwrap();
     server.sql("CREATE TABLE u (id INT PRIMARY KEY, k INT)").unwrap();
     server.sql("INSERT INTO u VALUES (1, 10), (2, 20), (2999, 30)").unwrap();
     let parts: Vec<String> = (0..3_000).map(|i| format!("SELECT k FROM u WHERE id = {i}")).collect();
@@ -269,4 +270,38 @@ fn a_union_of_three_thousand_parts_is_planned_and_run() {
         (0..3_000).map(|i| format!("SELECT d.n FROM (SELECT DISTINCT {} AS n FROM u) d", i % 40)).collect();
     let sum = format!("SELECT COUNT(*), SUM(n) FROM ({}) x", parts.join(" UNION "));
     assert_eq!(answer(&mut server, &sum), ["40\t780"]);
+}
+
+#[test]
+fn groups_in_the_order_of_an_index_are_those_of_a_hash() {
+    let mut server = Server::new();
+    server.sql("CREATE DATABASE t").unwrap();
+    server.sql("CREATE TABLE g (a INT, b INT, c INT, PRIMARY KEY (a, b), KEY (c))").unwrap();
+    server.sql("CREATE TABLE h (id INT PRIMARY KEY, a INT, KEY (a))").unwrap();
+    let rows: Vec<String> = (0..300).map(|i| format!("({}, {}, {})", i / 7, i % 7, i * 31 % 11)).collect();
+    server.sql(&format!("INSERT INTO g VALUES {}", rows.join(","))).unwrap();
+    let rows: Vec<String> = (0..200).map(|i| format!("({i}, {})", i * 13 % 50)).collect();
+    server.sql(&format!("INSERT INTO h VALUES {}", rows.join(","))).unwrap();
+    for (keys, from) in [
+        ("a", "g"),
+        ("a", "g WHERE a BETWEEN 5 AND 30 AND b <> 3"),
+        ("g.a", "g JOIN h ON h.a = g.a"),
+        ("g.a", "g LEFT JOIN h ON h.a = g.a AND h.id > 90"),
+        ("c", "g FORCE INDEX (c)"),
+    ] {
+        let ordered = format!(
+            "SELECT {keys}, COUNT(*), SUM(b), COUNT(DISTINCT c), GROUP_CONCAT(b) FROM {from} GROUP BY {keys}"
+        );
+        // An expression is in no index.
+        let hashed = format!(
+            "SELECT {keys}, COUNT(*), SUM(b), COUNT(DISTINCT c), GROUP_CONCAT(b) FROM {from} GROUP BY {keys} + 0"
+        );
+        let found = answer(&mut server, &ordered);
+        assert!(found.len() > 5, "{ordered}: {found:?}");
+        assert_eq!(found, answer(&mut server, &hashed), "{ordered}");
+        let limited = format!("{ordered} HAVING COUNT(*) > 1 LIMIT 2, 3");
+        let expected: Vec<String> =
+            found.iter().filter(|l| l.split('\t').nth(1) != Some("1")).skip(2).take(3).cloned().collect();
+        assert_eq!(answer(&mut server, &limited), expected, "{limited}");
+    }
 }
