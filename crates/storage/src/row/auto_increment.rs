@@ -119,7 +119,8 @@ fn largest_in_tree(kernel: &Kernel, table: &Table) -> Result<u64, RowError> {
         let record = leaf.record()?;
         // The value of a delete-marked row is remembered (A1), and its layout is not known here.
         let version = Version::of(&record);
-        if !record.has_overflow() && !(version.is_deleted() && !spec.formats.is_empty()) {
+        let known = !version.is_deleted() || spec.formats.is_empty();
+        if known && !record.has_overflow() {
             let mut body = record.body.to_vec();
             unfold(kernel, table, version, &mut body)?;
             most = most.max(value_in(table, column, &body)?);

@@ -13,6 +13,9 @@ use super::RowError;
 const FRAME_HEADER: u64 = FRAME_HEADER_SIZE as u64;
 const SEGMENT_HEADER: u64 = SEGMENT_HEADER_SIZE as u64;
 
+/// Takes one record: its LSN and its bytes.
+type Visit<'v> = dyn FnMut(Lsn, &[u8]) -> Result<(), RowError> + 'v;
+
 /// A place in the log.
 pub(super) struct LogWalk {
     frame: FrameStart,
@@ -28,12 +31,7 @@ impl LogWalk {
     }
 
     /// Shows every record up to `to`, which is made durable first.
-    pub(super) fn read_to(
-        &mut self,
-        log: &Log,
-        to: Lsn,
-        each: &mut dyn FnMut(Lsn, &[u8]) -> Result<(), RowError>,
-    ) -> Result<(), RowError> {
+    pub(super) fn read_to(&mut self, log: &Log, to: Lsn, each: &mut Visit<'_>) -> Result<(), RowError> {
         log.wait_durable(to)?;
         // A header is reserved before its frame has a record, and written with the frame.
         while self.frame.lsn + FRAME_HEADER < to {
@@ -63,12 +61,7 @@ impl LogWalk {
     }
 
     /// The records of the frame between what has been read and `to`.
-    fn show(
-        &self,
-        mut lsn: Lsn,
-        to: Lsn,
-        each: &mut dyn FnMut(Lsn, &[u8]) -> Result<(), RowError>,
-    ) -> Result<(), RowError> {
+    fn show(&self, mut lsn: Lsn, to: Lsn, each: &mut Visit<'_>) -> Result<(), RowError> {
         let mut rest = &self.payload[..];
         while !rest.is_empty() && lsn < to {
             let body = Reader::new(rest).varint("record length")?;
