@@ -36,9 +36,20 @@ fn number(args: &[&str], index: usize, default: u64) -> Result<u64, String> {
 pub(crate) fn crash(args: &[&str]) -> Outcome {
     let rounds = number(args, 0, 20)?;
     run(&mut cargo(&["build", "--release", "--package", "morsed"]))?;
-    run(cargo(&["test", "--release", "--package", "blackbox", "--test", "kill9", "--", "--nocapture"])
-        .env("MORSED", server_path())
-        .env("KILL9_ROUNDS", rounds.to_string()))
+    run(cargo(&[
+        "test",
+        "--release",
+        "--package",
+        "blackbox",
+        "--test",
+        "kill9",
+        "--test",
+        "kill9_objects",
+        "--",
+        "--nocapture",
+    ])
+    .env("MORSED", server_path())
+    .env("KILL9_ROUNDS", rounds.to_string()))
 }
 
 /// Simulated crashes: a seed is a workload, an I/O boundary and what the disk does to unsynced writes.

@@ -1,0 +1,110 @@
+//! KILL QUERY ends a statement that waits, for whatever it is, within a tenth of a second, and the connection goes on.
+
+use blackbox::Server;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// What the reply may take after the KILL. A busy machine may spoil one try, not all of them.
+const LIMIT: Duration = Duration::from_millis(100);
+const TRIES: usize = 3;
+
+/// A statement that takes long.
+struct Case {
+    what: &'static str,
+    statement: &'static str,
+    /// Statements of another connection, which stays in what they leave.
+    blocker: &'static [&'static str],
+}
+
+const fn case(what: &'static str, statement: &'static str) -> Case {
+    Case { what, statement, blocker: &[] }
+}
+
+const fn blocked(what: &'static str, blocker: &'static [&'static str], statement: &'static str) -> Case {
+    Case { what, statement, blocker }
+}
+
+const WAITING: &[Case] = &[
+    case("SLEEP", "SELECT SLEEP(100)"),
+    case("SLEEP over rows", "SELECT SUM(SLEEP(0.02)) FROM k.big"),
+    blocked("GET_LOCK", &["SELECT GET_LOCK('l', 1)"], "SELECT GET_LOCK('l', 100)"),
+    blocked(
+        "a row lock",
+        &["BEGIN", "UPDATE k.small SET v = 'x' WHERE id = 1"],
+        "UPDATE k.small SET v = 'y' WHERE id = 1",
+    ),
+    blocked(
+        "a gap lock",
+        &["BEGIN", "SELECT * FROM k.small WHERE id > 1000 FOR UPDATE"],
+        "INSERT INTO k.small VALUES (2000, 'z')",
+    ),
+    blocked(
+        "a metadata lock of DDL",
+        &["BEGIN", "SELECT * FROM k.small LIMIT 1"],
+        "ALTER TABLE k.small ADD COLUMN q INT",
+    ),
+    blocked("a metadata lock of DML", &["LOCK TABLES k.small WRITE"], "SELECT * FROM k.small"),
+    blocked(
+        "FLUSH TABLES WITH READ LOCK",
+        &["FLUSH TABLES WITH READ LOCK"],
+        "INSERT INTO k.target VALUES (NULL, 'x')",
+    ),
+    blocked("LOCK TABLES", &["LOCK TABLES k.small READ"], "LOCK TABLES k.small WRITE"),
+    case("MASTER_GTID_WAIT", "SELECT MASTER_GTID_WAIT('0-99-100000', 100)"),
+];
+
+fn prepare(server: &Server) {
+    let mut c = server.client();
+    c.run("CREATE DATABASE k");
+    c.run("USE k");
+    c.run("CREATE TABLE k.small (id INT PRIMARY KEY, v VARCHAR(50))");
+    c.run("INSERT INTO k.small VALUES (1, 'a'), (2, 'b'), (3, 'c')");
+    for table in ["big", "target"] {
+        c.run(&format!("CREATE TABLE k.{table} (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))"));
+    }
+    c.run("INSERT INTO k.big (v) SELECT 'row' FROM seq_1_to_1000");
+}
+
+/// Time from the KILL to the reply.
+fn kill_once(server: &Server, case: &Case) -> Duration {
+    let mut blocker = server.client();
+    for statement in case.blocker {
+        blocker.query(statement).unwrap_or_else(|e| panic!("{}: {statement}: {e}", case.what));
+    }
+    let mut victim = server.client();
+    let id = victim.connection_id;
+    let (tell, told) = mpsc::channel();
+    let statement = case.statement;
+    let thread = std::thread::spawn(move || {
+        let outcome = victim.query(statement).map(drop);
+        let _ = tell.send((Instant::now(), outcome));
+        victim
+    });
+    // Long enough to be in the middle of it.
+    let early = told.recv_timeout(Duration::from_millis(250));
+    assert!(early.is_err(), "{}: it does not wait: {early:?}", case.what);
+    let mut killer = server.client();
+    let begin = Instant::now();
+    killer.run(&format!("KILL QUERY {id}"));
+    let (when, outcome) = told.recv_timeout(Duration::from_secs(60)).expect("the statement ends");
+    if let Err(e) = outcome {
+        assert_eq!(e.code(), 1317, "{}: {e}", case.what);
+    }
+    let mut victim = thread.join().expect("the victim's thread");
+    assert_eq!(victim.rows("SELECT 7"), ["7"], "{}: the connection goes on", case.what);
+    when.saturating_duration_since(begin)
+}
+
+#[test]
+fn statements_that_wait_end_at_once() {
+    let server = Server::start(&[]);
+    prepare(&server);
+    let mut slow = Vec::new();
+    for case in WAITING {
+        let tries: Vec<Duration> = (0..TRIES).map(|_| kill_once(&server, case)).collect();
+        if tries.iter().all(|took| *took >= LIMIT) {
+            slow.push(format!("{}: {tries:?}", case.what));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+}
