@@ -200,6 +200,9 @@ fn set_variable(
         };
         fail(1, format!("Error while setting value '{shown}' to '{}'", def.name))
     })?;
+    if var == Var::BINLOG_ALTER_TWO_PHASE && setting.as_bool() {
+        return fail(1, format!("'{}' is not supported", def.name));
+    }
     if def.effect == session::variables::Effect::Inert {
         options.without_effect.push(def.name);
     }

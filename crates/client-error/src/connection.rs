@@ -126,6 +126,7 @@ conditions! {
     empty_query() = 1065 b"42000" "Query was empty";
     // What is not there.
     not_supported(what: &str) = 1235 b"42000" "This version of MorseDB doesn't yet support '{what}'";
+    not_in_transaction() = 1179 b"25000" "You are not allowed to execute this command in a transaction";
     no_binary_log() = 1381 b"HY000" "You are not using binary logging";
     no_grants(user: &str, host: &str) = 1141 b"42000" "There is no such grant defined for user '{user}' on host '{host}'";
     internal(text: &str) = 1105 b"HY000" "{text}";

@@ -18,6 +18,11 @@ macro_rules! conditions {
     )*};
 }
 
+/// PURGE BINARY LOGS BEFORE (SELECT ...).
+pub fn purge_before_subquery() -> ClientError {
+    ClientError::new(1970, b"42000", "PURGE..BEFORE does not support subqueries or stored functions")
+}
+
 conditions! {
     // Dumps.
     gtid_ahead(gtid: &str) = 1236
@@ -54,6 +59,17 @@ conditions! {
          {existing}, and gtid strict mode is enabled";
     gtid_in_transaction() = 1953
         "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction";
+    skip_replication_in_transaction() = 1929 "Cannot modify @@session.skip_replication inside a transaction";
+    direct_updates_in_transaction() = 1685
+        "Cannot modify @@session.binlog_direct_non_transactional_updates inside a transaction";
+    /// For a new position of a replica: an error with gtid_strict_mode, else a warning.
+    slave_pos_behind(gtid: &str, logged: &str) = 1947
+        "Specified GTID {gtid} conflicts with the binary log which contains a more recent GTID {logged}. If \
+         MASTER_GTID_POS=CURRENT_POS is used, the binlog position will override the new value of @@gtid_slave_pos";
+    slave_pos_lacks_domain(domain: u32, logged: &str) = 1948
+        "Specified value for @@gtid_slave_pos contains no value for replication domain {domain}. This conflicts with the binary \
+         log which contains GTID {logged}. If MASTER_GTID_POS=CURRENT_POS is used, the binlog position will override the new \
+         value of @@gtid_slave_pos";
     binlog_must_be_empty() = 1956
         "This operation is not allowed if any GTID has been logged to the binary log. Run RESET MASTER first to erase the log";
     format_in_transaction() = 1679 "Cannot modify @@session.binlog_format inside a transaction";
@@ -65,6 +81,8 @@ conditions! {
     /// A note.
     log_not_purged(log: &str, reason: &str) = 1375 "Binary log '{log}' is not purged because it {reason}";
     cannot_delete_domain(reason: &str) = 1076 "Could not delete gtid domain. Reason: {reason}.";
+    domain_too_large(domain: u64) = 1076
+        "The value of gtid domain being deleted ('{domain}') exceeds its maximum size of 32 bit unsigned integer";
     domain_not_in_state(domain: u64) = 1076 "The gtid domain being deleted ('{domain}') is not in the current binlog state";
     binlog_in_use() = 4243
         "Cannot execute RESET MASTER as the binlog is in use by a connected slave or other RESET MASTER or binlog reader. Check \

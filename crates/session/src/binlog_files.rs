@@ -45,8 +45,11 @@ pub(crate) fn purge(
     if server.log_bin() {
         let target = match purge {
             ast::PurgeLogs::To(name) => {
-                Some(server.backend().binlog.number(name).ok_or_else(refused::unknown_target_log)?)
+                // A name with a directory is none of the index.
+                let number = server.backend().binlog.number(name).filter(|_| !name.contains(&b'/'));
+                Some(number.ok_or_else(refused::unknown_target_log)?)
             }
+            ast::PurgeLogs::Before(ast::Expr::Subquery(_)) => return Err(refused::purge_before_subquery()),
             ast::PurgeLogs::Before(when) => {
                 seconds(session, when)?.and_then(|seconds| server.backend().binlog.first_file_at(seconds))
             }
@@ -119,11 +122,18 @@ pub(crate) fn reset(
 pub(crate) fn flush(session: &mut Session, delete_domains: Option<&[u64]>) -> Result<(), ClientError> {
     let server = std::sync::Arc::clone(session.server());
     let mut forgotten = Vec::new();
-    for domain in delete_domains.unwrap_or_default() {
+    let named = delete_domains.unwrap_or_default();
+    if let Some(large) = named.iter().find(|domain| u32::try_from(**domain).is_err()) {
+        return Err(refused::domain_too_large(*large));
+    }
+    for domain in named {
         match server.check_domain(*domain)? {
             true => forgotten.push(*domain as u32),
             false => session.warn(Level::Warning, refused::domain_not_in_state(*domain)),
         }
+    }
+    if forgotten.is_empty() && !named.is_empty() {
+        return Ok(());
     }
     match &server.backend().binlog {
         EventLog::OneLog(log) => {

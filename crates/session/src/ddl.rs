@@ -2,8 +2,10 @@
 //!
 //! The dictionary's transaction holds the statement as a replication event, so that definition, event and GTID are one commit.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use charset::{Charset, Collation};
 use client_error::{ClientError, connection as error};
 use commit::Numbering;
 use event_format::{Event, Query, QueryHead, StatusVariable, header_flags, query_flags};
@@ -188,7 +190,7 @@ pub(crate) fn with_context<R>(
         .variables
         .get(Var::COLLATION_SERVER)
         .as_collation()
-        .unwrap_or(charset::Collation::UTF8MB4_UCA1400_AI_CI);
+        .unwrap_or(Collation::UTF8MB4_UCA1400_AI_CI);
     let (mut scope, parts) = session.split(&server);
     let variables = PlanVariables::of(&scope);
     let mut commit = |trx: Trx, text: Option<&str>| commit(trx, text);
@@ -280,7 +282,10 @@ fn event_flags(statement: &Statement<'_>) -> u32 {
 /// What a query event says of its session.
 struct QueryEvent {
     thread_id: u32,
+    /// The last six bytes are the three collations.
     status: Vec<u8>,
+    /// The client's bytes are those of the text in utf8.
+    is_utf8: bool,
     database: Arc<str>,
 }
 
@@ -296,28 +301,44 @@ impl QueryEvent {
         set(!session.variables.bool(Var::CHECK_CONSTRAINT_CHECKS), query_flags::NO_CHECK_CONSTRAINT_CHECKS);
         set(session.variables.bool(Var::EXPLICIT_DEFAULTS_FOR_TIMESTAMP), query_flags::EXPLICIT_TIMESTAMPS);
         let server = session.variables.get(Var::COLLATION_SERVER).as_collation();
+        let connection = session.settings.connection;
+        let spoken = session.settings.client;
+        let client = match spoken {
+            // SET NAMES says both.
+            spoken if spoken == connection.charset() => connection,
+            Charset::Utf8mb4 => Collation::UTF8MB4_GENERAL_CI,
+            Charset::Utf8mb3 => Collation::UTF8MB3_GENERAL_CI,
+            other => Collation::default_of(other),
+        };
         let mut status = Vec::new();
         for variable in [
             StatusVariable::Flags2(flags),
             StatusVariable::SqlMode(session.settings.sql_mode.0),
             StatusVariable::Catalog(b"std"),
             StatusVariable::Charset {
-                // Statements stand in the log in utf8.
-                client: charset::Collation::UTF8MB4_GENERAL_CI.id(),
-                connection: session.settings.connection.id(),
-                server: server.map_or(0, charset::Collation::id),
+                client: client.id(),
+                connection: connection.id(),
+                server: server.map_or(0, Collation::id),
             },
         ] {
             variable.encode(&mut status);
         }
-        Self { thread_id: session.entry.id as u32, status, database: Arc::clone(&session.database) }
+        let is_utf8 = matches!(spoken, Charset::Utf8mb3 | Charset::Utf8mb4);
+        Self { thread_id: session.entry.id as u32, status, is_utf8, database: Arc::clone(&session.database) }
     }
 
     fn body(&self, text: &[u8]) -> Vec<u8> {
         let database = self.database.as_bytes();
+        let mut status = Cow::Borrowed(&self.status[..]);
+        if !self.is_utf8 && !text.is_ascii() {
+            // Statements stand in the log in utf8.
+            let client = status.len() - 6;
+            status.to_mut()[client..client + 2]
+                .copy_from_slice(&Collation::UTF8MB4_GENERAL_CI.id().to_le_bytes());
+        }
         let query = Query {
             head: QueryHead { thread_id: self.thread_id, ..QueryHead::default() },
-            status: &self.status,
+            status: &status,
             database: &database[..database.len().min(255)],
             sql: text.into(),
             compressed: false,

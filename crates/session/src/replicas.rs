@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Corruption, Gtid, Lsn};
+use binlog_file::Files;
 use client_error::{ClientError, connection as error, replication as refused};
-use commit::Numbering;
+use commit::{GtidPositions, Numbering};
+use event_format::{Event, EventKind};
 use replication::{
     GtidListError, Registered, SemiSyncConfig, WaitPoint, format_list, parse_position, parse_state,
 };
@@ -89,17 +91,33 @@ pub(crate) fn slave_hosts(server: &Server) -> Listing {
     list
 }
 
-/// What SET must refuse for the state that the session or the log is in.
-pub(crate) fn check_set(session: &Session, var: Var, setting: &Setting) -> Result<(), ClientError> {
+/// What SET must refuse, whatever the value, for where the session is.
+pub(crate) fn check_moment(session: &Session, var: Var, global: bool) -> Result<(), ClientError> {
     let in_transaction = session.transaction.is_active();
     match var {
-        Var::GTID_DOMAIN_ID | Var::GTID_SEQ_NO if in_transaction => Err(refused::gtid_in_transaction()),
-        Var::BINLOG_FORMAT if in_transaction => Err(refused::format_in_transaction()),
-        Var::SQL_LOG_BIN if in_transaction => Err(refused::log_bin_in_transaction()),
-        Var::GTID_BINLOG_STATE | Var::GTID_SLAVE_POS if *setting == Setting::Null => {
-            Err(error::wrong_value(var.name(), "NULL"))
-        }
-        Var::GTID_SLAVE_POS => parse_position(setting.as_str()).map(|_| ()).map_err(gtid_list_error),
+        Var::SQL_LOG_BIN if global => Err(error::variable_of_other_scope(var.name(), "SESSION")),
+        Var::GTID_BINLOG_STATE | Var::GTID_SLAVE_POS if in_transaction => Err(error::not_in_transaction()),
+        _ if global || !in_transaction => Ok(()),
+        Var::GTID_DOMAIN_ID | Var::GTID_SEQ_NO => Err(refused::gtid_in_transaction()),
+        Var::BINLOG_FORMAT => Err(refused::format_in_transaction()),
+        Var::SQL_LOG_BIN => Err(refused::log_bin_in_transaction()),
+        Var::SKIP_REPLICATION => Err(refused::skip_replication_in_transaction()),
+        Var::BINLOG_DIRECT_NON_TRANSACTIONAL_UPDATES => Err(refused::direct_updates_in_transaction()),
+        _ => Ok(()),
+    }
+}
+
+/// What SET must refuse for the value and the state that the log is in.
+pub(crate) fn check_set(session: &mut Session, var: Var, setting: &Setting) -> Result<(), ClientError> {
+    match var {
+        Var::GTID_SEQ_NO => match session.numbering().filter(|_| setting.as_u64() != 0) {
+            Some(numbering) => {
+                session.check_order(Numbering { seq_no: Some(setting.as_u64()), ..numbering })
+            }
+            None => Ok(()),
+        },
+        Var::GTID_SLAVE_POS if *setting == Setting::Null => Err(error::wrong_value(var.name(), "NULL")),
+        Var::GTID_SLAVE_POS => check_slave_pos(session, setting.as_str()),
         Var::GTID_BINLOG_STATE => {
             if !session.server().log_bin() {
                 return Err(error::no_binary_log());
@@ -107,10 +125,37 @@ pub(crate) fn check_set(session: &Session, var: Var, setting: &Setting) -> Resul
             if !session.server().gtid_state().is_empty() {
                 return Err(refused::binlog_must_be_empty());
             }
+            if *setting == Setting::Null {
+                return Err(error::wrong_arguments("SET"));
+            }
             parse_state(setting.as_str()).map(|_| ()).map_err(gtid_list_error)
         }
         _ => Ok(()),
     }
+}
+
+/// A replica's position that lies behind what this server has logged itself: refused with gtid_strict_mode, else warned of.
+fn check_slave_pos(session: &mut Session, text: &str) -> Result<(), ClientError> {
+    let position = parse_position(text).map_err(gtid_list_error)?;
+    let server = Arc::clone(session.server());
+    let own = server.variables.u64(Var::SERVER_ID) as u32;
+    let strict = server.variables.u64(Var::GTID_STRICT_MODE) != 0;
+    let logged = server.committer().positions();
+    for logged in logged.last().filter(|g| g.server_id == own) {
+        let said = position.iter().find(|g| g.domain_id == logged.domain_id);
+        let conflict = match said {
+            None => refused::slave_pos_lacks_domain(logged.domain_id, &logged.to_string()),
+            Some(said) if said.seq_no < logged.seq_no => {
+                refused::slave_pos_behind(&said.to_string(), &logged.to_string())
+            }
+            Some(_) => continue,
+        };
+        if strict {
+            return Err(conflict);
+        }
+        session.warn(Level::Warning, conflict);
+    }
+    Ok(())
 }
 
 /// Whether `SET x = DEFAULT` means nothing for this variable.
@@ -260,11 +305,43 @@ pub(crate) fn function(
     args: &[Value],
 ) -> SqlResult<Value> {
     let unavailable = |what| Err(refused_here(refused::not_with_engine_binlog(what)));
-    match which {
-        SessionValue::BinlogGtidPos => unavailable("BINLOG_GTID_POS()"),
-        SessionValue::MasterPosWait => unavailable("MASTER_POS_WAIT()"),
+    match (which, &server.backend().binlog) {
+        (SessionValue::BinlogGtidPos, EventLog::Files(files)) => Ok(gtid_position_at(files, args)),
+        // This server replicates from nobody.
+        (SessionValue::MasterPosWait, EventLog::Files(_)) => Ok(Value::Null),
+        (SessionValue::BinlogGtidPos, _) => unavailable("BINLOG_GTID_POS()"),
+        (SessionValue::MasterPosWait, _) => unavailable("MASTER_POS_WAIT()"),
         _ => gtid_wait(server, entry, args),
     }
+}
+
+/// The GTID position at a place in a file; NULL when no event begins there.
+fn gtid_position_at(files: &Files, args: &[Value]) -> Value {
+    if args.iter().any(Value::is_null) {
+        return Value::Null;
+    }
+    let (name, place) = (crate::text::to_string(&args[0]), crate::text::as_i64(&args[1]).max(4) as u64);
+    let known = files.files();
+    let named = known.iter().find(|f| name.is_empty() || files.names().file(f.number) == name);
+    let position = named.and_then(|file| {
+        let mut positions = GtidPositions::from_gtids(files.state_at(file.number).ok()?);
+        let mut events = files.events(file.number).ok()?;
+        let mut bytes = Vec::new();
+        while events.at() < place {
+            let header = events.peek().ok()??;
+            if header.kind != EventKind::GTID {
+                events.skip(&header);
+                continue;
+            }
+            events.take(&header, &mut bytes).ok()?;
+            if let Event::Gtid(e) = event_format::read(&bytes, events.checksum()).ok()?.1 {
+                let (domain_id, seq_no) = (e.domain_id, e.seq_no);
+                positions.advance(Gtid { domain_id, server_id: header.server_id, seq_no });
+            }
+        }
+        (events.at() == place).then(|| format_list(&positions.last().collect::<Vec<_>>()))
+    });
+    position.map_or(Value::Null, |text| Value::utf8(&text))
 }
 
 /// 0 when the replicated position has what is asked for, -1 when the time is over first.
@@ -273,7 +350,7 @@ fn gtid_wait(server: &Server, entry: &Entry, args: &[Value]) -> SqlResult<Value>
         return Ok(Value::Null);
     }
     let wanted =
-        parse_position(&crate::text::to_string(&args[0])).map_err(|e| refused_here(gtid_list_error(e)))?;
+        parse_state(&crate::text::to_string(&args[0])).map_err(|e| refused_here(gtid_list_error(e)))?;
     let seconds = args.get(1).filter(|v| !v.is_null()).map(crate::text::as_f64);
     let limit = seconds.filter(|s| *s >= 0.0).map(|s| server.now_us().saturating_add((s * 1e6) as u64));
     loop {
@@ -306,7 +383,15 @@ impl Session {
 
     /// Whether a commit may have its number: gtid_strict_mode refuses a chosen one that goes back. The number is used up either way.
     pub(crate) fn check_numbering(&mut self, numbering: Option<Numbering>) -> Result<(), ClientError> {
-        let Some(Numbering { domain_id, server_id, seq_no: Some(seq_no), .. }) = numbering else {
+        let refused = numbering.map_or(Ok(()), |numbering| self.check_order(numbering));
+        if refused.is_err() {
+            self.forget_seq_no();
+        }
+        refused
+    }
+
+    fn check_order(&self, numbering: Numbering) -> Result<(), ClientError> {
+        let Numbering { domain_id, server_id, seq_no: Some(seq_no), .. } = numbering else {
             return Ok(());
         };
         if self.server().variables.u64(Var::GTID_STRICT_MODE) == 0 {
@@ -316,7 +401,6 @@ impl Session {
         let newest = state.iter().filter(|g| g.domain_id == domain_id).max_by_key(|g| g.seq_no);
         match newest {
             Some(last) if last.seq_no >= seq_no => {
-                self.forget_seq_no();
                 let gtid = Gtid { domain_id, server_id, seq_no };
                 Err(refused::gtid_out_of_order(&gtid.to_string(), &last.to_string()))
             }

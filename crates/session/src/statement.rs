@@ -294,6 +294,7 @@ pub(crate) fn commits_implicitly(statement: &Statement<'_>) -> bool {
             | S::LockTables(_)
             | S::TableAdmin(_)
             | S::Flush(_)
+            | S::Reset(_)
             | S::CreateUser(_)
             | S::AlterUser(_)
             | S::DropUser(_)

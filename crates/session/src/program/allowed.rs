@@ -45,6 +45,7 @@ fn check_nested(flavour: Flavour, statement: &S<'_>) -> Result<(), ClientError> 
             Err(error::result_set_inside(flavour == Flavour::Trigger))
         }
         S::Flush(_) => Err(error::not_inside("FLUSH")),
+        S::Reset(_) => Err(error::not_inside("RESET")),
         S::Transaction(ast::TransactionStatement::Savepoint(_))
         | S::Transaction(ast::TransactionStatement::RollbackTo(_))
         | S::Transaction(ast::TransactionStatement::Release(_)) => Ok(()),

@@ -53,6 +53,10 @@ pub(super) fn events(
         skip: literal(session, limit.and_then(|l| l.offset.as_ref()), 0)?,
         count: literal(session, limit.and_then(|l| l.count.as_ref()), u64::MAX)?,
     };
+    if page.count == 0 {
+        // MariaDB shows the first event then.
+        (page.skip, page.count) = (0, 1);
+    }
     let mut list = Listing { columns, rows: Vec::new(), like_column: 0 };
     let server = std::sync::Arc::clone(session.server());
     if !server.log_bin() {
@@ -60,7 +64,8 @@ pub(super) fn events(
     }
     let files = server.backend().binlog.files();
     let number = match log {
-        Some(name) => server.backend().binlog.number(name),
+        // A name with a directory is none of the index.
+        Some(name) => server.backend().binlog.number(name).filter(|_| !name.contains(&b'/')),
         None => files.first().map(|f| f.number),
     };
     let failed = |reason: &str| refused::show_events_failed(reason);
@@ -136,6 +141,8 @@ fn of_file(
     let mut events = files.events(number)?;
     let mut bytes = Vec::new();
     events.seek(from.max(4));
+    let wrong = |_| ReadError::Stopped("Wrong offset or I/O error".to_owned());
+    events.peek().map_err(wrong)?;
     while page.count > 0
         && let Some(header) = events.peek()?
     {

@@ -56,7 +56,7 @@ variables! {
     BASEDIR: "basedir", Global, Kind::Text, "", Fixed, Arg::Required, Fact;
     BIG_TABLES: "big_tables", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
     BIND_ADDRESS: "bind_address", Global, Kind::Text, "127.0.0.1", Fixed, Arg::Required, Wired;
-    BINLOG_ALTER_TWO_PHASE: "binlog_alter_two_phase", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
+    BINLOG_ALTER_TWO_PHASE: "binlog_alter_two_phase", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
     BINLOG_ANNOTATE_ROW_EVENTS: "binlog_annotate_row_events", Both, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
     BINLOG_CACHE_SIZE: "binlog_cache_size", Global, uint(4096, 18446744073709551615, 4096), "32768", Dynamic, Arg::Required, Wired;
     BINLOG_CHECKSUM: "binlog_checksum", Global, Kind::Enum(&["NONE", "CRC32"]), "CRC32", Dynamic, Arg::Required, Wired;
@@ -537,7 +537,7 @@ variables! {
     SLAVE_TRANSACTION_RETRIES: "slave_transaction_retries", Global, uint(0, 4294967295, 1), "10", Dynamic, Arg::Required, Inert;
     SLAVE_TRANSACTION_RETRY_ERRORS: "slave_transaction_retry_errors", Global, Kind::Text, "", Fixed, Arg::Required, Inert;
     SLAVE_TRANSACTION_RETRY_INTERVAL: "slave_transaction_retry_interval", Global, uint(0, 3600, 1), "0", Dynamic, Arg::Required, Inert;
-    SLAVE_TYPE_CONVERSIONS: "slave_type_conversions", Global, Kind::Set(&["ALL_LOSSY", "ALL_NON_LOSSY"]), "", Dynamic, Arg::Required, Inert;
+    SLAVE_TYPE_CONVERSIONS: "slave_type_conversions", Global, Kind::Set(&["ALL_LOSSY", "ALL_NON_LOSSY"]), "", Dynamic, Arg::Required, Wired;
     SLOW_LAUNCH_TIME: "slow_launch_time", Global, uint(0, 31536000, 1), "2", Dynamic, Arg::Required, Inert;
     SLOW_QUERY_LOG: "slow_query_log", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
     SLOW_QUERY_LOG_FILE: "slow_query_log_file", Global, Kind::Text, "", Dynamic, Arg::Required, Wired;
