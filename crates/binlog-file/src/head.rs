@@ -8,8 +8,8 @@
 
 use base::Gtid;
 use event_format::{
-    BinlogCheckpoint, Checksum, End, Event, FormatDescription, GtidList, Header, MAGIC, Stamp, header_flags,
-    restamp, write,
+    BinlogCheckpoint, Checksum, End, Event, FormatDescription, GtidEvent, GtidList, Header, MAGIC, Stamp,
+    gtid_flags, header_flags, restamp, write,
 };
 
 /// What the server says in the head of a file.
@@ -68,6 +68,18 @@ pub(crate) fn complete_gtid(event: &mut Vec<u8>, seq_no: u64, at: u64, length: u
     event[9..13].copy_from_slice(&(length as u32).to_le_bytes());
     event[Header::LEN..Header::LEN + 8].copy_from_slice(&seq_no.to_le_bytes());
     place(event, at, checksum);
+}
+
+/// Gives the GTID event of a group, which is whole otherwise, the commit id that it shares with others.
+pub(crate) fn join(event: &mut Vec<u8>, commit_id: u64, checksum: Checksum) {
+    let Ok((header, Event::Gtid(gtid))) = event_format::read(event, checksum) else { return };
+    let flags = gtid.flags | gtid_flags::GROUP_COMMIT_ID;
+    let joined = GtidEvent { flags, commit_id, tail: &[], ..gtid };
+    let (timestamp, server_id, flags) = (header.timestamp, header.server_id, header.flags);
+    let stamp = Stamp { timestamp, server_id, end: End::Unstated, flags };
+    let mut out = Vec::new();
+    write(&mut out, &stamp, &Event::Gtid(joined), checksum);
+    *event = out;
 }
 
 /// Says where an event stands that begins at `at`.

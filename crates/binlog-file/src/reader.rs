@@ -162,6 +162,7 @@ impl FileGroups {
             flags: 0,
             time: u64::from(header.timestamp) * 1_000_000,
             thread_id,
+            commit_id: 0,
             position: self.position(start),
             end: self.position(end),
             span: end - start,

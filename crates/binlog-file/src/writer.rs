@@ -110,10 +110,14 @@ impl Writer {
         self.file.set_len(mark.at).map_err(|e| self.fail(&e))
     }
 
-    /// Gathers a group for the file; only a large one is written at once.
-    pub fn append(&mut self, cache: &mut Cache, seq_no: u64) -> Result<Place, WriteError> {
+    /// Gathers a group for the file; only a large one is written at once. `commit_id` is that of the groups that were written with it,
+    /// 0 = none.
+    pub fn append(&mut self, cache: &mut Cache, seq_no: u64, commit_id: u64) -> Result<Place, WriteError> {
         if cache.checksum != self.checksum {
             self.convert(cache)?;
+        }
+        if commit_id != 0 {
+            head::join(&mut cache.first, commit_id, self.checksum);
         }
         let start = self.len();
         let length = cache.first.len();

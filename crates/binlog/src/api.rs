@@ -59,6 +59,8 @@ pub struct GroupHead {
     /// When it committed, in microseconds since 1970.
     pub time: u64,
     pub thread_id: u32,
+    /// The same for transactions that a replica may apply side by side: all had their row locks at one moment. 0 = none.
+    pub commit_id: u64,
     /// Where its commit record stands.
     pub position: Position,
     /// The end of that record: where a reader goes on. Positions of events in the group are this, or 0.

@@ -194,6 +194,7 @@ impl GroupWriter<'_> {
         set(has_event && !has_rows, gtid_flags::STANDALONE);
         set(!has_event && head.flags & commit_flags::NOT_TRANSACTIONAL == 0, gtid_flags::TRANSACTIONAL);
         set(prepares.is_some(), gtid_flags::PREPARED_XA);
+        set(head.commit_id != 0, gtid_flags::GROUP_COMMIT_ID);
         let mut event = GtidEvent { flags, xa: prepares.map(Branch::name), ..self.numbered() };
         if prepares.is_some() {
             event.flags_extra |= gtid_flags_extra::MULTI_ENGINE;
@@ -210,6 +211,7 @@ impl GroupWriter<'_> {
         GtidEvent {
             seq_no: head.gtid.seq_no,
             domain_id: head.gtid.domain_id,
+            commit_id: head.commit_id,
             flags_extra: if head.thread_id != 0 { gtid_flags_extra::THREAD_ID } else { 0 },
             thread_id: head.thread_id,
             ..GtidEvent::default()

@@ -9,7 +9,10 @@
 //! R1. Groups come in the order of their commit records, each once; only durable ones (L4, L5).
 //! R2. A new file is told before the first group in it, and also when no group follows.
 //! R3. A reader's error is its own: it names the place and ends this reader.
-//! R4. Events of small groups at the log's end are made once for all readers ([`Tail`]).
+//! R4. Transactions have the same commit id only if all of them had written their last row, and so had all their row locks, before the
+//!     first of them committed: the id is the LSN of that commit record. A replica may apply them side by side. Which of them get one
+//!     depends on what is durable when the reader comes by; what an id means does not.
+//! R5. Events of small groups at the log's end are made once for all readers ([`Tail`]).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,6 +91,28 @@ struct Current {
     hot: bool,
 }
 
+/// What decides whether a group shares its commit id with others (R4).
+#[derive(Clone, Copy)]
+struct Member {
+    domain_id: u32,
+    /// Its transaction's last record before the commit.
+    last: Lsn,
+}
+
+impl Member {
+    /// None for what is not an ordinary transaction of rows.
+    fn of(lsn: Lsn, record: &[u8]) -> Option<Self> {
+        const OTHERS: u8 =
+            commit_flags::DDL | commit_flags::NOT_TRANSACTIONAL | commit_flags::XA | commit_flags::IN_FILE;
+        match Record::decode(lsn, record) {
+            Ok(Record::Commit(commit)) if commit.flags & OTHERS == 0 => {
+                commit.gtid.map(|gtid| Self { domain_id: gtid.domain_id, last: commit.last })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Follows the binary log group by group.
 pub struct GroupReader {
     shared: Arc<Shared>,
@@ -100,6 +125,8 @@ pub struct GroupReader {
     passed: Lsn,
     segment: Segment,
     current: Option<Current>,
+    /// The domain and the first commit record of the groups that share a commit id, the last group among them.
+    together: Option<(u32, Lsn)>,
     interrupted: Arc<AtomicBool>,
     buffer: Vec<u8>,
 }
@@ -156,6 +183,7 @@ impl GroupReader {
             passed: from,
             segment,
             current: None,
+            together: None,
             interrupted: Arc::new(AtomicBool::new(false)),
             buffer: Vec::new(),
         };
@@ -201,7 +229,7 @@ impl GroupReader {
         group::emit(&mut self.frames, &self.shared.tables, &head, chain, options, sink)
     }
 
-    /// R4: all events, so that they serve readers with and without annotations.
+    /// R5: all events, so that they serve readers with and without annotations.
     fn emit_shared(
         &mut self,
         head: &GroupHead,
@@ -289,6 +317,12 @@ impl GroupReader {
         let mut record = std::mem::take(&mut self.buffer);
         let found =
             self.frames.record(commit, &mut record).and_then(|()| self.group_at(commit, &record, true));
+        let this = Member::of(commit, &record);
+        let found = found.map(|head| head.map(|head| self.with_commit_id(head, commit, this, |reader| {
+            let next = feed.get(number + 1).filter(|next| source.durable() > *next)?;
+            reader.frames.record(next, &mut record).ok()?;
+            Member::of(next, &record)
+        })));
         self.buffer = record;
         self.course = Course::Hot(number + 1);
         match found? {
@@ -387,12 +421,51 @@ impl GroupReader {
             record.clear();
             record.extend_from_slice(&rest[..envelope.size]);
             let found = self.group_at(lsn, &record, false);
+            let this = Member::of(lsn, &record);
             self.buffer = record;
             if let Some(head) = found? {
+                let head = self.with_commit_id(head, lsn, this, |reader| reader.next_in_frame(at));
                 self.course = Course::Cold { next, searched: Some(at) };
                 return Ok(Found::Next(Next::Group(head)));
             }
         }
+    }
+
+    /// The next commit of the frame that was read last, from offset `at` of its payload.
+    fn next_in_frame(&self, mut at: usize) -> Option<Member> {
+        let (start, payload) = self.scan.payload();
+        loop {
+            let (lsn, rest) = (start + at as u64, payload.get(at..).filter(|rest| !rest.is_empty())?);
+            let envelope = record_len(rest).and_then(|len| Envelope::decode(lsn, &rest[..len])).ok()?;
+            match envelope.record_type {
+                RecordType::Commit => return Member::of(lsn, &rest[..envelope.size]),
+                RecordType::Prepare => return None,
+                _ => at += envelope.size,
+            }
+        }
+    }
+
+    /// R4: the group joins those before it, or is the first of some if the next one joins it.
+    fn with_commit_id(
+        &mut self,
+        mut head: GroupHead,
+        lsn: Lsn,
+        this: Option<Member>,
+        next: impl FnOnce(&mut Self) -> Option<Member>,
+    ) -> GroupHead {
+        let joins = |m: &Member, domain_id: u32, first: Lsn| m.domain_id == domain_id && m.last < first;
+        self.together = match (this, self.together) {
+            (Some(this), Some((domain_id, first))) if joins(&this, domain_id, first) => self.together,
+            (Some(this), _) => {
+                next(self).filter(|m| joins(m, this.domain_id, lsn)).map(|_| (this.domain_id, lsn))
+            }
+            (None, _) => None,
+        };
+        head.commit_id = self.together.map_or(0, |(_, first)| first.0);
+        if let Some(current) = &mut self.current {
+            current.head.commit_id = head.commit_id;
+        }
+        head
     }
 
     /// The head of the group whose Commit or Prepare record this is, if it is one.
@@ -421,6 +494,7 @@ impl GroupReader {
             flags,
             time,
             thread_id,
+            commit_id: 0,
             position: self.segment.position(lsn),
             end: self.segment.position(end),
             span: end.0 - first.0.min(end.0),

@@ -56,7 +56,7 @@ impl Binlog {
             Stage::Decision { commits } => Phase::Decision { commits },
         };
         let (position, end) = (Position::default(), Position::default());
-        let head = GroupHead { gtid, flags, time, thread_id, position, end, span: 0 };
+        let head = GroupHead { gtid, flags, time, thread_id, commit_id: 0, position, end, span: 0 };
         let chain = Chain { trx, last, extents, phase, decides: true };
         let mut frames = Frames::new(self.source());
         group::emit(&mut frames, self.tables(), &head, chain, options, sink)

@@ -130,6 +130,14 @@ impl Outcome {
     }
 }
 
+impl Work {
+    /// An ordinary transaction of rows.
+    fn is_plain(&self) -> bool {
+        const OTHERS: u8 = commit_flags::DDL | commit_flags::NOT_TRANSACTIONAL | commit_flags::XA;
+        self.flags & OTHERS == 0 && matches!(self.ends, Ends::Commit(_))
+    }
+}
+
 impl Ends {
     fn into_trx(self) -> Trx {
         match self {
@@ -533,9 +541,13 @@ struct Group {
 /// Numbers the groups and writes them, synced when it is time.
 fn write_groups(tail: &mut Tail, options: &FileOptions, work: &mut [Work]) -> Result<Vec<Group>, WriteError> {
     let mut groups = Vec::with_capacity(work.len());
+    // All of these have their row locks now: a replica may apply them side by side.
+    let together = work.iter().filter(|w| w.is_plain()).count() > 1;
+    let id = if together { virtual_lsn(tail.writer.number(), tail.writer.len()).0 } else { 0 };
     for one in work.iter_mut() {
         let gtid = tail.positions.next(one.numbering);
-        let place = tail.writer.append(&mut one.cache, gtid.seq_no)?;
+        let commit_id = if one.is_plain() { id } else { 0 };
+        let place = tail.writer.append(&mut one.cache, gtid.seq_no, commit_id)?;
         tail.positions.advance(gtid);
         groups.push(Group { gtid, end: virtual_lsn(place.number, place.end) });
     }

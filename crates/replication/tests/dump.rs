@@ -89,6 +89,7 @@ impl BinaryLog for Log {
                         flags: 0,
                         time: 1_700_000_000_000_000,
                         thread_id: 1,
+                        commit_id: 0,
                         position,
                         end,
                         span: STEP,
