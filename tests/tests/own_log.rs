@@ -7,7 +7,7 @@ use blackbox::mariadb::{MariaDb, pipe};
 use blackbox::server::tool;
 use blackbox::{Client, Server};
 
-const TABLES: [&str; 3] = ["d.t", "d.u", "d.v"];
+const TABLES: [&str; 4] = ["d.t", "d.u", "d.v", "d.quoted"];
 
 const WORKLOAD: &[&str] = &[
     "CREATE DATABASE d CHARACTER SET utf8mb4",
@@ -44,6 +44,27 @@ const WORKLOAD: &[&str] = &[
     "ROLLBACK",
     "ALTER TABLE u ADD COLUMN c INT DEFAULT 9",
     "INSERT INTO u VALUES (103, 'behind', 7)",
+    "SET NAMES latin1",
+    "CREATE TABLE lat (a INT, b VARCHAR(20) DEFAULT 'plain')",
+    "SET NAMES utf8mb4",
+    "CREATE VIEW vw AS SELECT a, b FROM u",
+    "CREATE TRIGGER tr AFTER INSERT ON v FOR EACH ROW INSERT INTO u (a, b) VALUES (NEW.k, 'by the trigger')",
+    "CREATE PROCEDURE p(n INT) BEGIN INSERT INTO v (w) VALUES (n); UPDATE u SET b = 'p' WHERE a = n; END",
+    "CALL p(500)",
+    "CALL p(100)",
+    "XA START 'x'",
+    "INSERT INTO v (w) VALUES (2000)",
+    "UPDATE u SET b = 'xa' WHERE a = 100",
+    "XA END 'x'",
+    "XA PREPARE 'x'",
+    "XA COMMIT 'x'",
+    "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'",
+    "CREATE TABLE \"quoted\" (a INT, \"b c\" VARCHAR(9) DEFAULT '\\')",
+    "INSERT INTO \"quoted\" VALUES (1, '\\n')",
+    "SET sql_mode = DEFAULT",
+    "SET foreign_key_checks = 0, unique_checks = 0",
+    "UPDATE u, v SET u.b = 'both', v.w = v.w + 1 WHERE v.k = 101",
+    "SET foreign_key_checks = 1, unique_checks = 1",
     // A statement about a database makes mariadb-binlog say the next one's `use` again.
     "CREATE DATABASE other",
     "CREATE TABLE other.x (a INT) /*! COMMENT = 'to its end' */",

@@ -117,6 +117,15 @@ fn what_cannot_be_run_is_named() {
     assert!(client.rows("SELECT v FROM fb.t").is_empty());
     client.run("ALTER TABLE fb.t MODIFY v VARCHAR(30) CHARACTER SET utf8mb4");
     assert_eq!(client.fails("BINLOG @a, @b"), 1677);
+    client.run("SET GLOBAL slave_type_conversions = ALL_NON_LOSSY");
+    client.run("BINLOG @a, @b");
+    assert_eq!(client.rows("SELECT * FROM fb.t"), ["3\tthree"]);
+    client.run("TRUNCATE fb.t");
+    client.run("ALTER TABLE fb.t MODIFY v VARCHAR(3) CHARACTER SET utf8mb4, MODIFY id BIGINT, ADD c INT DEFAULT 7");
+    assert_eq!(client.fails("BINLOG @a, @b"), 1677);
+    client.run("SET GLOBAL slave_type_conversions = 'ALL_LOSSY,ALL_NON_LOSSY'");
+    client.run("BINLOG @a, @b");
+    assert_eq!(client.rows("SELECT * FROM fb.t"), ["3\tthr\t7"]);
     // A TABLE_MAP that ends in the middle.
     assert_eq!(client.fails("BINLOG 'bH4NaxNegQAAHgAAAAAAAAAAAGQAAAAAAAEAAmZi'"), 1610);
 }

@@ -27,6 +27,7 @@ use crate::session::{Done, Session};
 use crate::sql;
 use crate::statement::{self, Reply};
 use crate::transaction::Need;
+use crate::variables::Var;
 use crate::write_gate::Passing;
 
 /// What earlier BINLOG statements said of the events to come.
@@ -184,12 +185,14 @@ impl Session {
             return Err(e);
         }
         let settings = self.exec_settings();
+        let allowed = self.server().variables.u64(Var::SLAVE_TYPE_CONVERSIONS);
+        let conversions = sql_exec::Conversions { lossy: allowed & 1 != 0, non_lossy: allowed & 2 != 0 };
         let mut warnings = Warnings::new();
         let mut affected = 0;
         let outcome = sql::execute(self, settings, &mut warnings, |cx, _| {
             for (event, target) in rows.iter().zip(&targets) {
                 if let Some((table, columns)) = target {
-                    affected += sql_exec::apply_rows(cx, table, columns, &relations, event)?;
+                    affected += sql_exec::apply_rows(cx, table, columns, conversions, &relations, event)?;
                 }
             }
             Ok(())

@@ -12,7 +12,7 @@
 //! | `load`, `outfile` | LOAD DATA, SELECT ... INTO OUTFILE |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
 //! | `written` | which columns a change names, for the binlog |
-//! | `row_events` | changes of rows that a binlog brings |
+//! | `row_events`, `row_conversion` | changes of rows that a binlog brings |
 #![forbid(unsafe_code)]
 
 mod admin;
@@ -42,6 +42,7 @@ mod paged;
 mod place;
 mod recursive;
 mod row;
+mod row_conversion;
 mod row_events;
 mod row_store;
 mod run;
@@ -68,6 +69,7 @@ pub use explain::{columns as explain_columns, explain};
 pub use explain_json::explain_json;
 pub use outcome::Outcome;
 pub use place::Place;
+pub use row_conversion::Conversions;
 pub use row_events::apply_rows;
 pub use run::{ends_transaction, evaluate, run};
 pub use sequence::{read_sequence, write_sequence};

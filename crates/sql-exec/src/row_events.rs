@@ -1,6 +1,7 @@
 //! Rows events applied to a table: what BINLOG runs.
 //!
-//! Columns are matched by position, as everywhere in replication. A column of the event has the type of the table's; columns that only
+//! Columns are matched by position, as everywhere in replication. A column of the event has the type of the table's, or one that
+//! `slave_type_conversions` lets be converted ([`crate::row_conversion`]); columns that only
 //! the table has take their defaults, columns that only the event has are left out. Generated columns, checks and triggers are not
 //! computed again: the event holds what came of them. What foreign keys ask for is done again: rows that a cascade changed are in no event.
 //!
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use catalog::TableHandle;
 use event_format::{Image, Rows, RowsKind, WireColumn, rows_flags};
-use row_format::{RowView, decode};
+use row_format::{RowView, decode, encode_column};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::relations::TableRelations;
 use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
@@ -22,6 +23,7 @@ use crate::context::ExecContext;
 use crate::errors::{corrupt, row_error};
 use crate::exec::Exec;
 use crate::row;
+use crate::row_conversion::{Conversions, Reading, reading, wire_of};
 use crate::store::{self, Nulls, StoreMode};
 
 const LOCKING: ReadMode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
@@ -35,10 +37,11 @@ pub fn apply_rows(
     cx: &mut ExecContext<'_>,
     table: &Arc<TableHandle>,
     columns: &[WireColumn],
+    conversions: Conversions,
     relations: &Arc<[TableRelations]>,
     rows: &Rows<'_>,
 ) -> SqlResult<u64> {
-    check_types(table, columns)?;
+    let readings = readings(table, columns, conversions)?;
     if cx.trx.wants_written_columns().is_some() {
         let written = rows.present_after.unwrap_or(rows.present);
         let mut said = vec![0; table.def.columns.len().div_ceil(8)];
@@ -51,7 +54,7 @@ pub fn apply_rows(
     if rows.flags & rows_flags::NO_FOREIGN_KEY_CHECKS == 0 {
         exec.relations = Arc::clone(relations);
     }
-    let mut applier = Applier { exec, table, found: RowBuf::new(), body: Vec::new() };
+    let mut applier = Applier { exec, table, readings, found: RowBuf::new(), body: Vec::new() };
     let mut count = 0;
     for change in rows.changes(columns).map_err(|c| corrupt(&c))? {
         let change = change.map_err(|c| corrupt(&c))?;
@@ -66,30 +69,49 @@ pub fn apply_rows(
     Ok(count)
 }
 
-/// No column is converted.
-fn check_types(table: &TableHandle, columns: &[WireColumn]) -> SqlResult<()> {
-    for (i, (wire, def)) in columns.iter().zip(&table.def.columns).enumerate() {
-        let mut metadata = Vec::new();
-        def.ty.binlog_metadata(&mut metadata);
-        metadata.resize(2, 0);
-        let ours =
-            WireColumn { code: def.ty.binlog_type(), meta: u16::from_le_bytes([metadata[0], metadata[1]]) };
-        if ours != *wire {
-            return Err(SqlError::EventColumnType {
+/// How the values of each column that both have are read.
+fn readings(table: &TableHandle, columns: &[WireColumn], allowed: Conversions) -> SqlResult<Vec<Reading>> {
+    let both = columns.iter().zip(&table.def.columns).enumerate();
+    both.map(|(i, (wire, def))| {
+        reading(*wire, &def.ty, allowed).ok_or_else(|| {
+            let ours = wire_of(&def.ty);
+            SqlError::EventColumnType {
                 column: i,
                 table: format!("{}.{}", table.def.schema, table.def.name),
                 event: format!("type {} ({:#06x})", wire.code, wire.meta),
                 definition: format!("type {} ({:#06x})", ours.code, ours.meta),
-            });
+            }
+        })
+    })
+    .collect()
+}
+
+/// What the event does not say is never refused: the primary had it, too.
+const LAX: StoreMode = StoreMode { strict: false, row: 1, nulls: Nulls::ByMode };
+
+/// A value of the event as the table holds it.
+fn value(
+    table: &TableHandle,
+    readings: &[Reading],
+    column: usize,
+    bytes: Option<&[u8]>,
+    cx: &mut ExecContext<'_>,
+) -> SqlResult<Value> {
+    let Some(bytes) = bytes else { return Ok(Value::Null) };
+    match readings.get(column) {
+        Some(Reading::As(from)) => {
+            let value = decode(from, bytes).map_err(|c| corrupt(&c))?;
+            store::convert(table, column, value, LAX, cx.values, cx.warnings)
         }
+        _ => decode(&table.def.columns[column].ty, bytes).map_err(|c| corrupt(&c)),
     }
-    Ok(())
 }
 
 /// The changes of one event.
 struct Applier<'a, 'c, 't> {
     exec: Exec<'a, 'c>,
     table: &'t Arc<TableHandle>,
+    readings: Vec<Reading>,
     found: RowBuf,
     body: Vec<u8>,
 }
@@ -97,13 +119,11 @@ struct Applier<'a, 'c, 't> {
 impl Applier<'_, '_, '_> {
     fn insert(&mut self, image: &Image<'_>) -> SqlResult<()> {
         let def = &self.table.def;
-        // What the event does not say is never refused: the primary had it, too.
-        let mode = StoreMode { strict: false, row: 1, nulls: Nulls::ByMode };
         let mut values = Vec::with_capacity(def.columns.len());
         for (i, column) in def.columns.iter().enumerate() {
             values.push(match image.columns.get(i).copied().flatten() {
                 Some(bytes) => self.value(i, bytes)?,
-                None => store::default_of(column, mode, self.exec.cx.values, self.exec.cx.warnings)?,
+                None => store::default_of(column, LAX, self.exec.cx.values, self.exec.cx.warnings)?,
             });
         }
         row::body_of(&self.table.table.spec().layout, &values, &mut self.body)?;
@@ -197,21 +217,30 @@ impl Applier<'_, '_, '_> {
     }
 
     /// Whether the row that was found has the image's bytes in every column of it.
-    fn equals(&self, image: &Image<'_>) -> SqlResult<bool> {
+    fn equals(&mut self, image: &Image<'_>) -> SqlResult<bool> {
         let view =
             RowView::new(&self.table.table.spec().layout, &self.found.body).map_err(|c| corrupt(&c))?;
-        for (stored, wanted) in view.columns().zip(&image.columns) {
+        for (i, (stored, wanted)) in view.columns().zip(&image.columns).enumerate() {
             let stored = stored.map_err(|c| corrupt(&c))?;
-            if wanted.is_some_and(|wanted| wanted != stored) {
+            let Some(wanted) = *wanted else { continue };
+            let equal = match (self.readings.get(i), wanted) {
+                (Some(Reading::As(_)), Some(_)) => {
+                    let wanted = value(self.table, &self.readings, i, wanted, self.exec.cx)?;
+                    let mut packed = Vec::new();
+                    let ty = &self.table.def.columns[i].ty;
+                    encode_column(ty, &wanted, &mut packed).is_ok() && stored == Some(&packed[..])
+                }
+                _ => wanted == stored,
+            };
+            if !equal {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn value(&self, column: usize, bytes: Option<&[u8]>) -> SqlResult<Value> {
-        let ty = &self.table.def.columns[column].ty;
-        bytes.map_or(Ok(Value::Null), |bytes| decode(ty, bytes).map_err(|c| corrupt(&c)))
+    fn value(&mut self, column: usize, bytes: Option<&[u8]>) -> SqlResult<Value> {
+        value(self.table, &self.readings, column, bytes, self.exec.cx)
     }
 
     fn not_found(&self) -> SqlError {
