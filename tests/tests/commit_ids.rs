@@ -67,5 +67,8 @@ fn transactions_that_held_their_locks_together_share_one_in_the_one_log() {
 
 #[test]
 fn groups_that_are_written_together_share_one_in_files() {
-    follow(&["--server-id=7", "--binlog-storage-engine=FILE", "--log-bin=mb", "--sync-binlog=1"], "mb.000001");
+    follow(
+        &["--server-id=7", "--binlog-storage-engine=FILE", "--log-bin=mb", "--sync-binlog=1"],
+        "mb.000001",
+    );
 }

@@ -121,7 +121,9 @@ fn what_cannot_be_run_is_named() {
     client.run("BINLOG @a, @b");
     assert_eq!(client.rows("SELECT * FROM fb.t"), ["3\tthree"]);
     client.run("TRUNCATE fb.t");
-    client.run("ALTER TABLE fb.t MODIFY v VARCHAR(3) CHARACTER SET utf8mb4, MODIFY id BIGINT, ADD c INT DEFAULT 7");
+    client.run(
+        "ALTER TABLE fb.t MODIFY v VARCHAR(3) CHARACTER SET utf8mb4, MODIFY id BIGINT, ADD c INT DEFAULT 7",
+    );
     assert_eq!(client.fails("BINLOG @a, @b"), 1677);
     client.run("SET GLOBAL slave_type_conversions = 'ALL_LOSSY,ALL_NON_LOSSY'");
     client.run("BINLOG @a, @b");

@@ -318,11 +318,15 @@ impl GroupReader {
         let found =
             self.frames.record(commit, &mut record).and_then(|()| self.group_at(commit, &record, true));
         let this = Member::of(commit, &record);
-        let found = found.map(|head| head.map(|head| self.with_commit_id(head, commit, this, |reader| {
-            let next = feed.get(number + 1).filter(|next| source.durable() > *next)?;
-            reader.frames.record(next, &mut record).ok()?;
-            Member::of(next, &record)
-        })));
+        let found = found.map(|head| {
+            head.map(|head| {
+                self.with_commit_id(head, commit, this, |reader| {
+                    let next = feed.get(number + 1).filter(|next| source.durable() > *next)?;
+                    reader.frames.record(next, &mut record).ok()?;
+                    Member::of(next, &record)
+                })
+            })
+        });
         self.buffer = record;
         self.course = Course::Hot(number + 1);
         match found? {

@@ -111,9 +111,7 @@ pub(crate) fn check_moment(session: &Session, var: Var, global: bool) -> Result<
 pub(crate) fn check_set(session: &mut Session, var: Var, setting: &Setting) -> Result<(), ClientError> {
     match var {
         Var::GTID_SEQ_NO => match session.numbering().filter(|_| setting.as_u64() != 0) {
-            Some(numbering) => {
-                session.check_order(Numbering { seq_no: Some(setting.as_u64()), ..numbering })
-            }
+            Some(numbering) => session.check_order(Numbering { seq_no: Some(setting.as_u64()), ..numbering }),
             None => Ok(()),
         },
         Var::GTID_SLAVE_POS if *setting == Setting::Null => Err(error::wrong_value(var.name(), "NULL")),
