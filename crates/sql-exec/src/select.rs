@@ -41,6 +41,9 @@ impl RowOut<'_> {
     }
 }
 
+/// The type of a stored field and its bytes, which NULL has none of.
+type PackedField<'r> = (&'r ColumnType, Option<&'r [u8]>);
+
 /// Where the last field of an output row was found: the next one is mostly behind it.
 #[derive(Default)]
 pub(crate) struct FieldPlace {
@@ -75,7 +78,7 @@ impl Exec<'_, '_> {
         &self,
         typed: &Typed,
         at: &mut FieldPlace,
-    ) -> SqlResult<Option<(&ColumnType, Option<&[u8]>)>> {
+    ) -> SqlResult<Option<PackedField<'_>>> {
         let Expr::Column(c) = &typed.expr else { return Ok(None) };
         let slot = &self.cx.workspace.slots[usize::from(c.slot)];
         let (SlotState::Packed, Some(layout)) = (slot.state, &slot.layout) else { return Ok(None) };
