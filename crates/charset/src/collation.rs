@@ -316,6 +316,32 @@ impl Collation {
         }
     }
 
+    /// How many bytes of `text`'s [`Collation::sort_key`] the key of each text that goes on from it begins with, by what comes behind may
+    /// not change any more: not the end of the key, not a space at the end, not the start of what may be a contraction.
+    pub fn common_key_len(self, text: &[u8]) -> usize {
+        let info = self.info();
+        if info.charset.is_wide() {
+            return self.in_utf8().common_key_len(&self.utf8(text));
+        }
+        let pad = info.pad == SpacePad::Pad;
+        let mut out = Vec::with_capacity(text.len() * 2);
+        match info.weights {
+            Weights::Chars => weigh::stem(Raw(info.weighed(text).iter()), pad.then_some(0x20), &mut out),
+            Weights::Code => weigh::stem(Raw(text.iter()), pad.then_some(0x20), &mut out),
+            Weights::Bytes(table) => {
+                weigh::stem(bytes(text, table), pad.then(|| u32::from(table[0x20])), &mut out);
+            }
+            Weights::General => weigh::stem(general(text), pad.then_some(0x20), &mut out),
+            Weights::Uca { version, .. } => {
+                // The further levels come behind the first.
+                let table = version.primary();
+                let settled = &text[..settled(info.charset, table, text)];
+                weigh::stem(Uca::new(settled, table, true), level_space(table, pad), &mut out);
+            }
+        }
+        out.len()
+    }
+
     /// The text of a key that [`Collation::sort_key`] made, where the key keeps it: `binary` and the NO PAD `_bin` collations.
     /// Gives the number of key bytes read; `None` when the key does not keep the text or is broken.
     pub fn text_of_key(self, key: &[u8], out: &mut Vec<u8>) -> Option<usize> {
@@ -453,6 +479,20 @@ fn compare_level(a: &[u8], b: &[u8], table: &'static Table, first: bool, pad: bo
 
 /// What a level's shorter stream goes on with. Accents and case are padded in NO PAD collations too, as observed: under
 /// `nopad_ai_cs` a letter equals itself followed by a combining mark.
+/// Bytes of `text` without the characters at its end that may belong to a contraction with what follows.
+fn settled(charset: Charset, table: &Table, text: &[u8]) -> usize {
+    let mut chars = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let (code, len) = charset.decode(&text[at..]).unwrap_or((u32::MAX, 1));
+        chars.push((at, code));
+        at += len;
+    }
+    let last_two: Vec<u32> = chars.iter().rev().take(2).rev().map(|c| c.1).collect();
+    let open = (0..last_two.len()).find(|i| table.may_go_on(&last_two[*i..]));
+    open.map_or(text.len(), |i| chars[chars.len() - last_two.len() + i].0)
+}
+
 fn level_space(table: &Table, pad: bool) -> Option<u32> {
     pad.then_some(u32::from(table.space))
 }

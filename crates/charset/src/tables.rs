@@ -177,6 +177,15 @@ impl Table {
         None
     }
 
+    /// Whether a contraction may begin with these characters, the end of a text, and go on behind it.
+    pub(crate) fn may_go_on(&self, end: &[u32]) -> bool {
+        let mut key = [0; 3];
+        key[..end.len()].copy_from_slice(end);
+        // Those that go on sort behind the one that ends here.
+        let behind = self.contractions.partition_point(|(codes, _)| *codes <= key);
+        self.contractions.get(behind).is_some_and(|(codes, _)| codes.starts_with(end))
+    }
+
     pub(crate) fn list(&self, start: u32, len: u32) -> &[u16] {
         &self.weights[start as usize..(start + len) as usize]
     }

@@ -246,7 +246,19 @@ fn rest<W: Weights>(first: u32, mut more: W, space: Option<u32>) -> Ordering {
 }
 
 /// Appends the stream's sort key (the crate's page draws it).
-pub(crate) fn key<W: Weights>(mut weights: W, space: Option<u32>, out: &mut Vec<u8>) {
+pub(crate) fn key<W: Weights>(weights: W, space: Option<u32>, out: &mut Vec<u8>) {
+    stem::<W>(weights, space, out);
+    match space {
+        Some(space) => {
+            W::put(space, out);
+            out.push(1);
+        }
+        None => out.extend_from_slice(&[0, 0]),
+    }
+}
+
+/// The key without its end: what the key of each longer stream begins with.
+pub(crate) fn stem<W: Weights>(mut weights: W, space: Option<u32>, out: &mut Vec<u8>) {
     let Some(space) = space else {
         while let Some(weight) = weights.next() {
             W::put(weight, out);
@@ -254,7 +266,6 @@ pub(crate) fn key<W: Weights>(mut weights: W, space: Option<u32>, out: &mut Vec<
                 out.push(0xff);
             }
         }
-        out.extend_from_slice(&[0, 0]);
         return;
     };
     let mut spaces = 0u32;
@@ -270,6 +281,4 @@ pub(crate) fn key<W: Weights>(mut weights: W, space: Option<u32>, out: &mut Vec<
         spaces = 0;
         W::put(weight, out);
     }
-    W::put(space, out);
-    out.push(1);
 }

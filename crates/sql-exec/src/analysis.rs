@@ -66,7 +66,7 @@ impl RowSink for Unseen {
     }
 }
 
-/// Runs a plan as [`crate::run`] does, keeps its rows back and sends the plan with its counts instead.
+/// Runs a plan as [`crate::run()`] does, keeps its rows back and sends the plan with its counts instead.
 pub fn run_analyzed(
     plan: &Plan,
     params: &[Value],

@@ -141,7 +141,7 @@ fn interval_bounds<E: Env + ?Sized>(
         Interval::Null if !table.def.columns[part.column].nullable => Some(None),
         Interval::Null => point(&Value::Null),
         Interval::NotNull => Some(Some((Bound::Unbounded, Bound::Unbounded))),
-        Interval::Prefix(e) => prefix_interval(env, &ty, e, &field)?,
+        Interval::Prefix(e) => prefix_interval(env, &ty, part, e, &field)?,
         Interval::Between { low, high } => {
             let lower = match low {
                 None => Bound::Unbounded,
@@ -172,20 +172,26 @@ fn interval_bounds<E: Env + ?Sized>(
 fn prefix_interval<E: Env + ?Sized>(
     env: &mut E,
     ty: &ColumnType,
+    part: &KeyPart,
     e: &Expr,
     field: &dyn Fn(&Value) -> Vec<u8>,
 ) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
     let Value::Str(pattern) = e.eval(env)? else { return Ok(None) };
     let Some(collation) = ty.collation() else { return Ok(None) };
     let Some(text) = like::literal_prefix(collation, pattern.bytes()) else { return Ok(None) };
-    // The sort key of the prefix without its terminator begins every key of a longer text, for collations that give
-    // each character a weight of its own; a space at the end could sort below.
-    let whole = field(&Value::str(&text, collation));
-    if text.ends_with(b" ") {
+    let text = match part.prefix {
+        Some(chars) => &text[..collation.charset().char_offset(&text, usize::from(chars))],
+        None => &text[..],
+    };
+    let mut key = Vec::new();
+    collation.sort_key(text, &mut key);
+    let common = collation.common_key_len(text);
+    if common == 0 {
         return Ok(None);
     }
-    let end = whole.len().saturating_sub(2);
-    let lower = whole[..end].to_vec();
+    // Whatever the field has before the key (NULL or not) is common, too.
+    let mut lower = field(&Value::str(text, collation));
+    lower.truncate(lower.len().saturating_sub(key.len() - common));
     Ok(Some(Some((Bound::Included(lower.clone()), Bound::Included(lower)))))
 }
 
