@@ -134,6 +134,9 @@ impl ColumnDef {
     }
 }
 
+/// Most bytes of an index entry's columns, as declared.
+pub const KEY_BYTES_MAX: u64 = 3072;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexDef {
     pub id: IndexId,

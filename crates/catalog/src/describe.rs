@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use charset::Collation;
-use row_format::{ColumnType, IntSize};
+use row_format::{ColumnType, IntSize, KeyPart};
 use types::{Context, Value};
 
-use crate::definition::{ColumnDef, DefaultValue, ForeignKeyDef, PRIMARY, ReferenceAction, TableDef};
+use crate::definition::{
+    ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction, TableDef,
+};
 
 /// `name` in backticks.
 pub fn quote_name(name: &str) -> String {
@@ -208,6 +210,22 @@ fn members_text(name: &str, members: &[Box<[u8]>]) -> String {
 }
 
 impl TableDef {
+    /// What SHOW calls the index: HASH for a unique key that MariaDB keeps as the hash of its values, whose declared length is beyond
+    /// what a key may have.
+    pub fn index_method(&self, index: &IndexDef) -> &'static str {
+        let bytes = |part: &KeyPart| {
+            let ty = &self.columns[part.column].ty;
+            let widest = ty.collation().map_or(1, |c| c.charset().max_len() as u64);
+            match (part.prefix, ty) {
+                (Some(chars), _) => u64::from(chars) * widest,
+                (None, ColumnType::Blob { .. }) => KEY_BYTES_MAX + 1,
+                (None, ty) => ty.max_bytes(),
+            }
+        };
+        let long = index.unique && index.parts.iter().map(bytes).sum::<u64>() > KEY_BYTES_MAX;
+        if long { "HASH" } else { "BTREE" }
+    }
+
     /// The statement that makes this table. `next` is the next AUTO_INCREMENT value, shown when it is above 1.
     pub fn create_statement(&self, next: Option<u64>) -> String {
         let temporary = if self.temporary { "TEMPORARY " } else { "" };
@@ -238,6 +256,8 @@ impl TableDef {
             let _infallible = write!(out, " ({})", parts.join(","));
             if index.using_btree {
                 out.push_str(" USING BTREE");
+            } else if self.index_method(index) == "HASH" {
+                out.push_str(" USING HASH");
             }
             if !index.comment.is_empty() {
                 let _infallible = write!(out, " COMMENT {}", quote_text(&index.comment));

@@ -3,7 +3,7 @@
 use charset::Collation;
 use types::{Class, Context, Str, Value, Warning};
 
-use crate::arguments::{Answer, Args, NULL, ascii, some, text};
+use crate::arguments::{Answer, Args, NULL, ascii, some, text, too_long};
 
 /// HEX(text): its bytes; HEX(number): the number's digits.
 pub(crate) fn hex(args: Args<'_>, ctx: &mut Context) -> Answer {
@@ -18,6 +18,9 @@ pub(crate) fn hex(args: Args<'_>, ctx: &mut Context) -> Answer {
                 Value::Fixed(v) => Str::new(v.bytes(), Collation::BINARY),
                 other => some!(other.to_str(ctx)),
             };
+            if too_long(s.len() as u64 * 2, "hex", ctx) {
+                return NULL;
+            }
             out.reserve(s.len() * 2);
             for byte in s.bytes() {
                 out.push(b"0123456789ABCDEF"[usize::from(byte >> 4)]);
@@ -50,6 +53,9 @@ const LINE: usize = 76;
 
 pub(crate) fn to_base64(args: Args<'_>, ctx: &mut Context) -> Answer {
     let s = some!(args[0].to_str(ctx));
+    if too_long(s.len().div_ceil(3) as u64 * 4, "to_base64", ctx) {
+        return NULL;
+    }
     let mut plain = Vec::with_capacity(s.len().div_ceil(3) * 4);
     for chunk in s.bytes().chunks(3) {
         let word = u32::from(chunk[0]) << 16

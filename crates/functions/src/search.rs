@@ -3,7 +3,7 @@
 use charset::Collation;
 use types::{CompareAs, Context, Str, Value, compare_as};
 
-use crate::arguments::{Answer, Args, bytes_in, common_collation, count, some, text, texts};
+use crate::arguments::{Answer, Args, NULL, bytes_in, common_collation, count, some, text, texts, too_long};
 
 /// Byte offset of `needle` in `text` at or after `from`, under a collation.
 fn find(text: &[u8], needle: &[u8], from: usize, collation: Collation) -> Option<usize> {
@@ -68,6 +68,9 @@ pub(crate) fn replace(args: Args<'_>, ctx: &mut Context) -> Answer {
     let mut at = 0;
     while at < bytes.len() {
         if bytes[at..].starts_with(from) {
+            if too_long((out.len() + to.len() + bytes.len() - at - from.len()) as u64, "replace", ctx) {
+                return NULL;
+            }
             out.extend_from_slice(to.bytes());
             at += from.len();
         } else {

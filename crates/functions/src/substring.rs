@@ -104,6 +104,9 @@ pub(crate) fn insert(args: Args<'_>, ctx: &mut Context) -> Answer {
     let length = if length < 0 { chars } else { length.min(chars - start as i64) } as usize;
     let from = s.charset().char_offset(s.bytes(), start);
     let to = from + s.charset().char_offset(&s.bytes()[from..], length);
+    if too_long((from + new.len() + s.len() - to) as u64, "insert", ctx) {
+        return NULL;
+    }
     text(&[&s.bytes()[..from], new.bytes(), &s.bytes()[to..]].concat(), collation)
 }
 
@@ -148,6 +151,10 @@ pub(crate) fn export_set(args: Args<'_>, ctx: &mut Context) -> Answer {
         Some(v) => (some!(v.to_integer(ctx)).bits() as u32).min(64),
         None => 64,
     };
+    let longest = u64::from(n) * (on.len().max(off.len()) + separator.len()) as u64;
+    if too_long(longest, "export_set", ctx) {
+        return NULL;
+    }
     let mut out = Vec::new();
     for i in 0..n {
         if i > 0 {

@@ -160,7 +160,7 @@ pub(crate) fn quote(args: Args<'_>, ctx: &mut Context) -> Answer {
         }
     }
     out.push(b'\'');
-    text(&out, s.collation())
+    if too_long(out.len() as u64, "quote", ctx) { NULL } else { text(&out, s.collation()) }
 }
 
 /// SOUNDEX(text).

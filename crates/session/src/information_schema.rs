@@ -717,7 +717,7 @@ fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
                 part.prefix.map_or(Value::Null, |chars| number(u64::from(chars))),
                 Value::Null,
                 s(if column.nullable { "YES" } else { "" }),
-                s("BTREE"),
+                s(def.index_method(index)),
                 s(""),
                 s(&index.comment),
                 s(if index.ignored { "YES" } else { "NO" }),

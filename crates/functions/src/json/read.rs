@@ -5,7 +5,7 @@ use types::{Context, Value, Warning};
 use super::path::{self, Path, Step};
 use super::tree::{self, Json, Style, unescape};
 use super::{Fault, answer, utf8, warn_path};
-use crate::arguments::{Answer, Args, NULL, some};
+use crate::arguments::{Answer, Args, NULL, some, too_long};
 
 /// The paths in `args[from..]`; `None` when one is NULL or wrong.
 fn paths(args: Args<'_>, from: usize, function: &'static str, ctx: &mut Context) -> Option<Vec<Path>> {
@@ -209,7 +209,7 @@ pub(crate) fn quote(args: Args<'_>, ctx: &mut Context) -> Answer {
     };
     let mut out = Vec::new();
     super::write_string(&mut out, &text);
-    answer(&out)
+    if too_long(out.len() as u64, "json_quote", ctx) { NULL } else { answer(&out) }
 }
 
 /// Whether a document holds another one, as JSON_CONTAINS means it.

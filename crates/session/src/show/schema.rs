@@ -312,7 +312,7 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
                 part.prefix.map_or(Value::Null, |chars| Value::Int(i64::from(chars))),
                 Value::Null,
                 s(if column.nullable { "YES" } else { "" }),
-                s("BTREE"),
+                s(def.index_method(index)),
                 s(""),
                 s(&index.comment),
                 s(if index.ignored { "YES" } else { "NO" }),

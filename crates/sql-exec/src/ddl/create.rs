@@ -1,7 +1,7 @@
 //! CREATE TABLE: by columns, LIKE another table, from a SELECT.
 
 use catalog::sequence::SequenceState;
-use catalog::{ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, PRIMARY, TableDef, same_name};
+use catalog::{ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, KEY_BYTES_MAX, PRIMARY, TableDef, same_name};
 use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast;
@@ -16,8 +16,6 @@ use super::{DdlContext, check_name, copy, storage_error};
 use crate::outcome::Outcome;
 use crate::sequence::write_sequence;
 
-/// Most bytes of an index entry's columns.
-const KEY_BYTES_MAX: u64 = 3072;
 const KEY_PARTS_MAX: usize = 32;
 const INDEXES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 4096;
@@ -392,12 +390,17 @@ fn resolve(def: &mut TableDef, index: &NewIndex) -> SqlResult<IndexDef> {
                 column.default = DefaultValue::None;
             }
         }
-        let prefix = prefix_of(column, *length)?;
+        let whole = length.is_none() && may_be_long(index);
         let widest = column.ty.collation().map_or(1, |c| c.charset().max_len() as u64);
+        let prefix = match length {
+            None if whole => None,
+            None if !index.unique => prefix_that_fits(column, widest),
+            length => prefix_of(column, *length)?,
+        };
         bytes += prefix.map_or(column.ty.max_bytes(), |p| u64::from(p) * widest);
         parts.push(KeyPart { column: at, prefix, descending: *descending });
     }
-    if bytes > KEY_BYTES_MAX {
+    if bytes > KEY_BYTES_MAX && !may_be_long(index) {
         return Err(SqlError::KeyTooLong(KEY_BYTES_MAX as u32));
     }
     Ok(IndexDef {
@@ -412,6 +415,24 @@ fn resolve(def: &mut TableDef, index: &NewIndex) -> SqlResult<IndexDef> {
         using_btree: index.using_btree,
         ignored: index.ignored,
     })
+}
+
+/// MariaDB makes a hash of the values of a unique key that no ordinary key could hold. Here it is a key as others, and it is the
+/// single value that must not be too long for it.
+fn may_be_long(index: &NewIndex) -> bool {
+    index.unique && !index.primary && !index.using_btree
+}
+
+/// What of a column without a length goes into a plain key: text and bytes are cut to what a key may have, BLOB and TEXT always.
+fn prefix_that_fits(column: &ColumnDef, widest: u64) -> Option<u16> {
+    let bytes = column.ty.max_bytes();
+    match &column.ty {
+        ColumnType::Blob { .. } => Some(bytes.min(KEY_BYTES_MAX / widest) as u16),
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } if bytes > KEY_BYTES_MAX => {
+            Some((KEY_BYTES_MAX / widest) as u16)
+        }
+        _ => None,
+    }
 }
 
 fn prefix_of(column: &ColumnDef, length: Option<u64>) -> SqlResult<Option<u16>> {
