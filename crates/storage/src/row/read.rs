@@ -10,7 +10,7 @@ use page_format::LeafRecord;
 
 use super::keys::clustered_part;
 use super::lock_row::{RowLock, gap_key};
-use super::secondary::{at_equal, version_has_entry};
+use super::secondary::{at_equal, whole_has_entry};
 use super::version::{Version, step_back};
 use super::{ReadMode, RowBuf, RowError, Strength, WaitMode, overflow};
 use crate::btree::{LeafRead, Seek};
@@ -181,9 +181,10 @@ impl Work<'_> {
         key: &[u8],
         body: &mut Vec<u8>,
     ) -> Result<bool, RowError> {
-        let Some(version) = self.lookup(table, key, body)? else { return Ok(false) };
-        let whole = Version { flags: 0, roll: Version::NEWEST_LAYOUT, ..version };
-        version_has_entry(self.kernel, table, index, entry, whole, body)
+        if self.lookup(table, key, body)?.is_none() {
+            return Ok(false);
+        }
+        whole_has_entry(table.spec(), index, entry, body)
     }
 
     /// innodb_snapshot_isolation for a delete-marked entry that a locking read passes: was it the entry of a row in the read view?
@@ -301,8 +302,7 @@ impl Work<'_> {
         if !self.lock_clustered(table, key, strength, wait, false, out)? {
             return Ok(false);
         }
-        let whole = Version { trx: TrxId(0), roll: base::Lsn::NONE, flags: 0 };
-        version_has_entry(self.kernel, table, index, entry, whole, &out.body)
+        whole_has_entry(table.spec(), index, entry, &out.body)
     }
 
     /// Locks the row with this clustered key and reads it; with `gaps`, locks the gap when there is none.

@@ -26,7 +26,7 @@ use super::version::{Version, step_back};
 use super::{RowError, Strength, WaitMode};
 use crate::btree::{LeafRead, LeafWrite, Seek};
 use crate::lock::{LockKey, LockMode, Wait};
-use crate::table::Table;
+use crate::table::{Table, TableSpec};
 use crate::trx::Work;
 
 /// A new entry: its key, and how many bytes of it are the columns that must be unique, if they must.
@@ -304,14 +304,23 @@ pub(crate) fn version_has_entry(
         return Ok(false);
     }
     let spec = table.spec();
-    let mut key = Vec::with_capacity(entry.len());
     if version.has_overflow() || spec.old_format(version.roll).is_some() {
         let mut body = stored.to_vec();
         unfold(kernel, table, version, &mut body)?;
-        secondary_key(spec, index, &body, clustered_part(entry)?, &mut key)?;
-    } else {
-        secondary_key(spec, index, stored, clustered_part(entry)?, &mut key)?;
+        return whole_has_entry(spec, index, entry, &body);
     }
+    whole_has_entry(spec, index, entry, stored)
+}
+
+/// Is this the entry of a row whose body is whole and of the newest layout?
+pub(super) fn whole_has_entry(
+    spec: &TableSpec,
+    index: usize,
+    entry: &[u8],
+    body: &[u8],
+) -> Result<bool, RowError> {
+    let mut key = Vec::with_capacity(entry.len());
+    secondary_key(spec, index, body, clustered_part(entry)?, &mut key)?;
     Ok(key == entry)
 }
 

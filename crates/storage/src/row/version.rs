@@ -27,9 +27,6 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Roll LSN beside a body that has been made whole: it has the newest layout.
-    pub(crate) const NEWEST_LAYOUT: Lsn = Lsn(u64::MAX);
-
     pub(crate) fn of(record: &LeafRecord<'_>) -> Self {
         Self { trx: record.trx, roll: record.roll, flags: record.flags }
     }

@@ -107,6 +107,31 @@ fn old_rows_have_the_default_of_the_time_and_new_ones_their_own_value() {
 }
 
 #[test]
+fn old_rows_are_locked_by_the_secondary_index() {
+    let mut story = Story::new();
+    story.insert(&[Value::Int(1), Value::Int(10), short("a")]);
+    story.insert(&[Value::Int(2), Value::Int(20), long(2)]);
+    story.add_column();
+    story.insert(&row(3, 30, 5, &short("c")));
+    for strength in [Strength::Shared, Strength::Exclusive] {
+        let mode = ReadMode::Locking { strength, wait: WaitMode::Wait };
+        let mut trx = story.world.begin(Isolation::RepeatableRead);
+        let mut scan = trx.scan(&story.table, 1, KeyRange::all(), Direction::Forward, mode);
+        let (mut buf, mut extras) = (RowBuf::new(), Vec::new());
+        while scan.next(&mut trx, &mut buf).unwrap() {
+            extras.push(values(&story.table, &buf)[2].clone());
+        }
+        assert_eq!(format!("{extras:?}"), format!("{:?}", [Value::Int(9), Value::Int(9), Value::Int(5)]));
+        drop(scan);
+        let mut found = RowBuf::new();
+        let key = key_of(&story.table, 1, &[Value::Int(20)]);
+        assert!(trx.get(&story.table, 1, &key, mode, &mut found).unwrap());
+        assert_eq!(format!("{:?}", values(&story.table, &found)), format!("{:?}", row(2, 20, 9, &long(2))));
+        story.world.commit(trx);
+    }
+}
+
+#[test]
 fn a_change_of_an_old_row_is_undone_to_the_old_row() {
     let mut story = Story::new();
     story.insert(&[Value::Int(1), Value::Int(10), short("a")]);
