@@ -16,7 +16,7 @@ use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS, Nature}
 use crate::plan::{Aggregate, AggregateKind, SortKey};
 use crate::planner::Planner;
 use crate::scope::{Name, column_expr};
-use crate::typing::{self, aggregate_collation, compare_as, of_arith, of_value, unify};
+use crate::typing::{self, aggregate_collation, compare_as, of_arith, of_value, sort_as, unify};
 
 impl<'a> Planner<'a> {
     /// An expression in the innermost scope.
@@ -834,7 +834,7 @@ impl<'a> Planner<'a> {
             .map(|item| {
                 let typed = self.expr(&item.expr, clause)?;
                 Ok(SortKey {
-                    compare: compare_as(&typed, &typed, "order by")?,
+                    compare: sort_as(&typed, "order by")?,
                     expr: typed.expr,
                     descending: item.descending,
                 })

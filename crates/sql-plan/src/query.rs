@@ -15,7 +15,7 @@ use crate::plan::{
 use crate::planner::Planner;
 use crate::recursive::CommonTable;
 use crate::scope::{Scope, ScopeColumn, ScopeTable, column_expr};
-use crate::typing::{compare_as, unify};
+use crate::typing::{sort_as, unify};
 
 /// A set operation of so many parts gives each part the slots of the one before.
 const MANY_PARTS: usize = 16;
@@ -326,7 +326,7 @@ impl<'a> Planner<'a> {
             .zip(select.group_by)
             .map(|(t, item)| {
                 let any = crate::expr::CompareAs::Any(t.ty.collation);
-                let compare = compare_as(&t, &t, "group by").unwrap_or(any);
+                let compare = sort_as(&t, "group by").unwrap_or(any);
                 SortKey { expr: t.expr, compare, descending: item.descending }
             })
             .collect();
@@ -491,7 +491,7 @@ impl<'a> Planner<'a> {
             if typed.expr.is_constant() {
                 continue;
             }
-            let compare = compare_as(&typed, &typed, "order by")?;
+            let compare = sort_as(&typed, "order by")?;
             keys.push(SortKey { expr: typed.expr, compare, descending: item.descending });
         }
         Ok(keys)

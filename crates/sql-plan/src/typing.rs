@@ -189,6 +189,14 @@ fn is_untyped(t: &Typed) -> bool {
     matches!(t.expr, Expr::Param(_)) && t.ty.coercibility == Coercibility::Coercible
 }
 
+/// How values are sorted and grouped: as they are compared, but ENUM and SET by their numbers.
+pub fn sort_as(typed: &Typed, operation: &str) -> SqlResult<CompareAs> {
+    match typed.ty.field {
+        FieldType::Enum | FieldType::Set => Ok(CompareAs::Int),
+        _ => compare_as(typed, typed, operation),
+    }
+}
+
 /// How values of two static types are compared.
 pub fn compare_as(left: &Typed, right: &Typed, operation: &str) -> SqlResult<CompareAs> {
     let (l, r) = (&left.ty, &right.ty);
