@@ -189,7 +189,8 @@ impl Frames {
             return Err(within(&segment, at.lsn, found));
         }
         let len = header.payload_len as usize;
-        let mut payload = std::mem::take(&mut self.held.payload);
+        // All of it: what cannot be read or verified leaves no frame without its payload.
+        let mut payload = std::mem::take(&mut self.held).payload;
         if payload.capacity() > KEPT_MAX && len < KEPT_MAX / 2 {
             payload = Vec::new();
         }
