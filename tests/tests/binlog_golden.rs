@@ -188,6 +188,8 @@ fn image_statements(image: &str) -> Vec<String> {
 }
 
 fn run(client: &mut Client, recent: bool) {
+    // A running server may have another format: MIXED is MariaDB's default.
+    client.run("SET binlog_format = ROW");
     for sql in STATEMENTS {
         if recent || !sql.contains("FULL_NODUP") {
             client.run(sql);

@@ -95,7 +95,7 @@ fn run_admitted(
     let numbering = session.numbering();
     session.check_numbering(numbering)?;
     let database = database_of(statement);
-    let flags = event_flags(statement);
+    let flags = event_flags(&server, statement);
     let event = numbering.map(|_| QueryEvent {
         database: database.unwrap_or(Arc::clone(&session.database)),
         ..QueryEvent::of(session)
@@ -268,13 +268,17 @@ fn database_of(statement: &Statement<'_>) -> Option<Arc<str>> {
     name.map(|name| Arc::from(&*name))
 }
 
-fn event_flags(statement: &Statement<'_>) -> u32 {
+fn event_flags(server: &crate::server::Server, statement: &Statement<'_>) -> u32 {
     u32::from(match statement {
-        Statement::CreateDatabase(_) | Statement::AlterDatabase(_) | Statement::DropDatabase { .. } => {
-            header_flags::SUPPRESS_USE
-        }
-        // A table of that name may be a temporary one.
+        Statement::CreateDatabase(_) | Statement::AlterDatabase(_) => header_flags::SUPPRESS_USE,
+        // A table of that name may be a temporary one, and so for the tables of a database.
         Statement::DropTable(_) => header_flags::THREAD_SPECIFIC,
+        Statement::DropDatabase { name, .. } => {
+            let catalog = server.catalog();
+            let dropped = catalog.database(&name.text());
+            let has_tables = dropped.is_some_and(|d| !d.tables.is_empty() || !d.views.is_empty());
+            header_flags::SUPPRESS_USE | if has_tables { header_flags::THREAD_SPECIFIC } else { 0 }
+        }
         _ => 0,
     })
 }
