@@ -11,6 +11,8 @@
 //! A commit is in the log's order, and durable, before it may be seen: readers see up to the *ceiling*. It lies at the record of the first
 //! commit that is not acknowledged, and nowhere when all are. The one place that orders commits announces each before it writes the
 //! record, so that there is no moment at which the record is durable and the ceiling above it.
+//! KILL of a session that waits gives its commit up: it is seen without an acknowledgement, and its session goes on, once what was
+//! committed before it is seen. What others committed stays hidden.
 //!
 //! # Places
 //! What is acknowledged is a *place*: the end of the commit record, or, with the binary log in files of its own, the end of the group in
@@ -100,12 +102,22 @@ impl Waiter {
     }
 }
 
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Finished(Acknowledged),
+    Killed,
+    Late,
+}
+
 /// A commit that waits to be seen: its record, and what a replica says when it has it.
 #[derive(Debug, Clone, Copy)]
 struct Hidden {
     start: Lsn,
     end: Lsn,
     place: Lsn,
+    /// KILL has ended its wait: it is seen, acknowledged or not, as soon as nothing before it is hidden.
+    given_up: bool,
 }
 
 #[derive(Debug, Default)]
@@ -169,7 +181,7 @@ impl SemiSync {
         if let Some((start, end, place)) = record {
             inner.committed = inner.committed.max(place);
             if inner.hides() && inner.reached < place {
-                inner.hidden.push_back(Hidden { start, end, place });
+                inner.hidden.push_back(Hidden { start, end, place, given_up: false });
             }
         }
         inner.move_ceiling();
@@ -235,7 +247,7 @@ impl SemiSync {
     /// Waits for the acknowledgement of a commit that is durable and is acknowledged at the place `end`.
     pub fn wait(&self, end: Lsn, is_killed: &dyn Fn() -> bool) -> Acknowledged {
         let begin = Stopwatch::start();
-        let (waiter, key, timeout, hides) = {
+        let (waiter, key, timeout) = {
             let mut inner = self.inner();
             if !inner.config.enabled {
                 return Acknowledged::No;
@@ -257,17 +269,23 @@ impl SemiSync {
             inner.next_waiter += 1;
             inner.waiters.insert(key, Arc::clone(&waiter));
             inner.status.wait_sessions += 1;
-            (waiter, key, inner.config.timeout, inner.hides())
+            (waiter, key, inner.config.timeout)
         };
-        // AFTER_SYNC: nobody could see the commit before the next wait ended.
-        let is_killed = || is_killed() && !hides;
-        let (how, late) = waiter.wait(begin, timeout, &is_killed);
+        let mut ended = waiter.wait(begin, timeout, is_killed);
+        // AFTER_SYNC: who goes on sees its own commit.
+        if ended == Ended::Killed && self.inner().give_up(end) {
+            ended = waiter.wait(begin, timeout, &|| false);
+        }
         let mut inner = self.inner();
         inner.waiters.remove(&key);
         inner.status.wait_sessions -= 1;
         // An acknowledgement may have come at the last moment.
-        let how = if inner.reached >= end { Acknowledged::Yes } else { how };
-        if late && how == Acknowledged::No && inner.on {
+        let how = match ended {
+            _ if inner.reached >= end => Acknowledged::Yes,
+            Ended::Finished(how) => how,
+            Ended::Killed | Ended::Late => Acknowledged::No,
+        };
+        if ended == Ended::Late && how == Acknowledged::No && inner.on {
             inner.go_off();
         }
         inner.status.tx_waits += 1;
@@ -290,6 +308,8 @@ impl SemiSync {
     /// Wakes waiting sessions so that they look whether they are killed.
     pub fn wake(&self) {
         for waiter in self.inner().waiters.values() {
+            // Under the lock: not between its look and its sleep.
+            let _done = waiter.done.lock().unwrap_or_else(PoisonError::into_inner);
             waiter.changed.notify_all();
         }
     }
@@ -326,24 +346,18 @@ impl SemiSync {
 }
 
 impl Waiter {
-    /// How it ended, and whether by time.
-    fn wait(
-        &self,
-        begin: Stopwatch,
-        timeout: Duration,
-        is_killed: &dyn Fn() -> bool,
-    ) -> (Acknowledged, bool) {
+    fn wait(&self, begin: Stopwatch, timeout: Duration, is_killed: &dyn Fn() -> bool) -> Ended {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(how) = *done {
-                return (how, false);
+                return Ended::Finished(how);
             }
             if is_killed() {
-                return (Acknowledged::No, false);
+                return Ended::Killed;
             }
             let left = timeout.saturating_sub(begin.elapsed());
             if left.is_zero() {
-                return (Acknowledged::No, true);
+                return Ended::Late;
             }
             done = self.changed.wait_timeout(done, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -383,8 +397,12 @@ impl Inner {
 
     fn move_ceiling(&mut self) {
         if self.hides() {
-            let seen = self.hidden.partition_point(|hidden| hidden.place <= self.reached);
-            self.hidden.drain(..seen);
+            let reached = self.reached;
+            let seen = |hidden: &mut Hidden| hidden.given_up || hidden.place <= reached;
+            while let Some(hidden) = self.hidden.pop_front_if(seen) {
+                // Acknowledged ones wait no more. Of one that was given up, readers may.
+                self.finish_at(hidden.place);
+            }
         } else {
             self.hidden.clear();
         }
@@ -395,6 +413,23 @@ impl Inner {
             None => first.unwrap_or(Lsn::MAX),
         };
         ceiling.store(lsn.0, Ordering::SeqCst);
+    }
+
+    /// KILL has ended the wait for a commit: whether others before it keep it hidden.
+    fn give_up(&mut self, place: Lsn) -> bool {
+        if let Some(hidden) = self.hidden.iter_mut().find(|hidden| hidden.place == place) {
+            hidden.given_up = true;
+            self.move_ceiling();
+        }
+        self.hidden.iter().any(|hidden| hidden.place == place)
+    }
+
+    /// Ends waits for a commit that is seen though nobody acknowledged it.
+    fn finish_at(&mut self, place: Lsn) {
+        let keys: Vec<_> = self.waiters.range((place, 0)..=(place, u64::MAX)).map(|(key, _)| *key).collect();
+        for waiter in keys.into_iter().filter_map(|key| self.waiters.remove(&key)) {
+            waiter.finish(Acknowledged::No);
+        }
     }
 
     fn go_off(&mut self) {
@@ -561,6 +596,38 @@ mod tests {
         semi_sync.join(7);
         let how = waiting(&semi_sync, place(1, 300).0, || semi_sync.acknowledged(7, place(1, 300), true));
         assert_eq!(how, Acknowledged::Yes, "a lower place than before");
+    }
+
+    #[test]
+    fn a_killed_commit_is_seen_once_those_before_it_are() {
+        let semi_sync = enabled(60_000, 1);
+        let ceiling = Arc::new(AtomicU64::new(u64::MAX));
+        semi_sync.set_ceiling(Arc::clone(&ceiling));
+        let config = semi_sync.config();
+        semi_sync.configure(SemiSyncConfig { wait_point: WaitPoint::AfterSync, ..config });
+        semi_sync.join(7);
+        let at = || ceiling.load(Ordering::SeqCst);
+        for start in [100u64, 200, 300] {
+            semi_sync.announce(Lsn(start));
+            semi_sync.written(Some((Lsn(start), Lsn(start + 50), Lsn(start + 50))));
+        }
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| semi_sync.wait(Lsn(250), &|| true));
+            while !semi_sync.inner().hidden[1].given_up {
+                std::thread::yield_now();
+            }
+            assert_eq!(at(), 100, "the first is nobody's to give up");
+            assert!(!second.is_finished());
+            semi_sync.acknowledged(7, Lsn(150), true);
+            assert_eq!(at(), 300, "the third stays hidden");
+            assert_eq!(second.join().unwrap(), Acknowledged::No);
+        });
+        let how = waiting(&semi_sync, 350, || {
+            // The session of a reader that waits for it goes on with it.
+            assert_eq!(semi_sync.wait(Lsn(350), &|| true), Acknowledged::No);
+        });
+        assert_eq!((how, at()), (Acknowledged::No, u64::MAX));
+        assert!(semi_sync.status().on);
     }
 
     #[test]

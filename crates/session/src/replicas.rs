@@ -417,7 +417,7 @@ impl Session {
         if done.gtid.is_none() {
             return server.semi_sync.wait_visible(end);
         }
-        let killed = || self.entry.killed() == Kill::Connection && !server.is_stopping();
+        let killed = || self.entry.killed() != Kill::No && !server.is_stopping();
         if let Some(place) = done.place {
             // Dump threads make durable what they send of a file.
             server.semi_sync.wait(place, &killed);
