@@ -189,10 +189,11 @@ fn is_untyped(t: &Typed) -> bool {
     matches!(t.expr, Expr::Param(_)) && t.ty.coercibility == Coercibility::Coercible
 }
 
-/// How values are sorted and grouped: as they are compared, but ENUM and SET by their numbers.
+/// How values are sorted and grouped: as they are compared, but columns of ENUM and SET by their numbers. What functions make of
+/// them is text.
 pub fn sort_as(typed: &Typed, operation: &str) -> SqlResult<CompareAs> {
     match typed.ty.field {
-        FieldType::Enum | FieldType::Set => Ok(CompareAs::Int),
+        FieldType::Enum | FieldType::Set if matches!(typed.expr, Expr::Column(_)) => Ok(CompareAs::Int),
         _ => compare_as(typed, typed, operation),
     }
 }
