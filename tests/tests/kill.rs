@@ -65,8 +65,8 @@ fn prepare(server: &Server) {
     c.run("INSERT INTO k.big (v) SELECT 'row' FROM seq_1_to_1000");
 }
 
-/// Time from the KILL to the reply.
-fn kill_once(server: &Server, case: &Case) -> Duration {
+/// Time from the KILL to the reply; none when the statement had ended before it.
+fn kill_once(server: &Server, case: &Case, statement: &str) -> Option<Duration> {
     let mut blocker = server.client();
     for statement in case.blocker {
         blocker.query(statement).unwrap_or_else(|e| panic!("{}: {statement}: {e}", case.what));
@@ -74,25 +74,28 @@ fn kill_once(server: &Server, case: &Case) -> Duration {
     let mut victim = server.client();
     let id = victim.connection_id;
     let (tell, told) = mpsc::channel();
-    let statement = case.statement;
+    let statement = statement.to_owned();
     let thread = std::thread::spawn(move || {
-        let outcome = victim.query(statement).map(drop);
+        let outcome = victim.query(&statement).map(drop);
         let _ = tell.send((Instant::now(), outcome));
         victim
     });
     // Long enough to be in the middle of it.
-    let early = told.recv_timeout(Duration::from_millis(250));
-    assert!(early.is_err(), "{}: it does not wait: {early:?}", case.what);
+    if let Ok((_, outcome)) = told.recv_timeout(Duration::from_millis(250)) {
+        outcome.unwrap_or_else(|e| panic!("{}: {e}", case.what));
+        return None;
+    }
     let mut killer = server.client();
     let begin = Instant::now();
     killer.run(&format!("KILL QUERY {id}"));
-    let (when, outcome) = told.recv_timeout(Duration::from_secs(60)).expect("the statement ends");
+    let answer = told.recv_timeout(Duration::from_secs(20));
+    let (when, outcome) = answer.unwrap_or_else(|_| panic!("{}: it does not end", case.what));
     if let Err(e) = outcome {
         assert_eq!(e.code(), 1317, "{}: {e}", case.what);
     }
     let mut victim = thread.join().expect("the victim's thread");
     assert_eq!(victim.rows("SELECT 7"), ["7"], "{}: the connection goes on", case.what);
-    when.saturating_duration_since(begin)
+    Some(when.saturating_duration_since(begin))
 }
 
 #[test]
@@ -101,10 +104,31 @@ fn statements_that_wait_end_at_once() {
     prepare(&server);
     let mut slow = Vec::new();
     for case in WAITING {
-        let tries: Vec<Duration> = (0..TRIES).map(|_| kill_once(&server, case)).collect();
-        if tries.iter().all(|took| *took >= LIMIT) {
+        let tries: Vec<Option<Duration>> =
+            (0..TRIES).map(|_| kill_once(&server, case, case.statement)).collect();
+        assert!(!tries.contains(&None), "{}: it does not wait", case.what);
+        if tries.iter().flatten().all(|took| *took >= LIMIT) {
             slow.push(format!("{}: {tries:?}", case.what));
         }
     }
     assert!(slow.is_empty(), "{slow:#?}");
+}
+
+#[test]
+fn a_commit_that_waits_for_a_replica_ends_at_once_and_is_seen() {
+    let server = Server::start(&["--rpl-semi-sync-master-timeout=100000"]);
+    prepare(&server);
+    let mut c = server.client();
+    let case = case("a commit that waits for a replica", "INSERT INTO k.target (v) VALUES ('x')");
+    for (round, point) in ["AFTER_COMMIT", "AFTER_SYNC"].into_iter().enumerate() {
+        c.run("SET GLOBAL rpl_semi_sync_master_enabled = 0");
+        c.run(&format!("SET GLOBAL rpl_semi_sync_master_wait_point = '{point}'"));
+        c.run("SET GLOBAL rpl_semi_sync_master_enabled = 1");
+        let tries: Vec<Option<Duration>> =
+            (0..TRIES).map(|_| kill_once(&server, &case, case.statement)).collect();
+        assert!(!tries.contains(&None), "{point}: it does not wait");
+        assert!(tries.iter().flatten().any(|took| *took < LIMIT), "{point}: {tries:?}");
+        let count = (round + 1) * TRIES;
+        assert_eq!(c.rows("SELECT COUNT(*) FROM k.target"), [count.to_string()], "{point}");
+    }
 }

@@ -133,6 +133,10 @@ pub(crate) fn replace(args: Args<'_>, ctx: &mut Context) -> Answer {
     let mut done = 0;
     for found in regex.captures_iter(&text) {
         let found = found.map_err(|e| error(&e))?;
+        // A long text has many matches, and each may take long.
+        if ctx.is_interrupted() {
+            return Err(ValueError::Interrupted);
+        }
         let Some(whole) = found.get(0).filter(|m| m.end() > m.start()) else { continue };
         out.extend_from_slice(&text[done..whole.start()]);
         let mut rest = by.iter();
