@@ -153,7 +153,9 @@ fn answer(
     match operation {
         "check" => {
             let mut trx = cx.catalog.engine().begin();
-            let report = trx.check_table(&handle.table).map_err(|e| storage_error(e, handle.name()))?;
+            let report = trx
+                .check_table(&handle.table, &mut || cx.session.interrupted())
+                .map_err(|e| storage_error(e, handle.name()))?;
             trx.rollback().map_err(|e| storage_error(e, handle.name()))?;
             if report.is_sound() {
                 return Ok(ok);

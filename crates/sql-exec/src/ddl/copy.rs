@@ -123,7 +123,7 @@ pub(super) fn copy_rows(
             return Err(SqlError::Interrupted);
         }
     }
-    load.finish().map_err(|e| load_error(e, &new, cx.values))?;
+    load.finish(&mut || cx.session.interrupted()).map_err(|e| load_error(e, &new, cx.values))?;
     Ok(copied)
 }
 

@@ -36,6 +36,9 @@ struct Walk<'s, 'v> {
     last_leaf: Option<(PageNo, PageRead<'s>)>,
     count: TreeCheck,
     visit: Visit<'v>,
+    /// Asked at each leaf; the rest is left alone once it has said yes.
+    stop: &'v mut dyn FnMut() -> bool,
+    stopped: bool,
 }
 
 impl Tree {
@@ -44,18 +47,40 @@ impl Tree {
         self.check_with(store, &mut |_| Ok(()))
     }
 
+    /// Same; nothing when `stop`, which is asked at each leaf, ended it.
+    pub fn check_until(
+        &self,
+        store: &Store,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> StoreResult<Option<TreeCheck>> {
+        self.walk(store, &mut |_| Ok(()), stop)
+    }
+
     /// Same, and shows every record to `visit`.
     pub fn check_with(&self, store: &Store, visit: Visit<'_>) -> StoreResult<TreeCheck> {
+        self.walk(store, visit, &mut || false).map(Option::unwrap_or_default)
+    }
+
+    fn walk<'v>(
+        &self,
+        store: &Store,
+        visit: Visit<'v>,
+        stop: &'v mut dyn FnMut() -> bool,
+    ) -> StoreResult<Option<TreeCheck>> {
         let id = self.page_id(self.root);
         let root = store.pool.read(id, AccessHint::Scan)?;
         self.expect(&root, id, None)?;
         let count = TreeCheck { levels: header::level(&root) + 1, ..TreeCheck::default() };
-        let mut walk = Walk { tree: self, store, seen: HashSet::new(), last_leaf: None, count, visit };
+        let (seen, last_leaf) = (HashSet::new(), None);
+        let mut walk = Walk { tree: self, store, seen, last_leaf, count, visit, stop, stopped: false };
         walk.page(id, root, None, None)?;
+        if walk.stopped {
+            return Ok(None);
+        }
         if let Some((no, leaf)) = &walk.last_leaf {
             expect_link(self.page_id(*no), "right link of the last leaf", PageNo::NONE, header::right(leaf))?;
         }
-        Ok(walk.count)
+        Ok(Some(walk.count))
     }
 }
 
@@ -77,6 +102,7 @@ impl<'s> Walk<'s, '_> {
         }
         let view = PageView::new(&page)?;
         if view.level() == 0 {
+            self.stopped = (self.stop)();
             self.leaf(id, &view, low, high)?;
             self.last_leaf = Some((id.no, page));
             return Ok(());
@@ -95,6 +121,9 @@ impl<'s> Walk<'s, '_> {
             let child = self.store.pool.read(child_id, AccessHint::Scan)?;
             self.tree.expect(&child, child_id, Some(view.level() - 1))?;
             self.page(child_id, child, low, high)?;
+            if self.stopped {
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -99,7 +99,7 @@ impl<'k> BulkLoad<'k> {
             clustered_key(self.table.spec(), body, &mut self.key).map_err(RowError::from)?;
         }
         if self.rows > 0 && self.key <= self.last {
-            self.end_build()?;
+            self.end_build(&mut || false)?;
             return trx.insert(self.table, body).map_err(duplicate);
         }
         if self.key.len() > KEY_SIZE_MAX {
@@ -117,42 +117,48 @@ impl<'k> BulkLoad<'k> {
         Ok(())
     }
 
-    /// Completes all trees.
-    pub fn finish(mut self) -> Result<(), LoadError> {
-        self.end_build()
+    /// Completes all trees. `stop` is asked now and then; [`RowError::Interrupted`] after it said yes.
+    pub fn finish(mut self, stop: &mut dyn FnMut() -> bool) -> Result<(), LoadError> {
+        self.end_build(stop)
     }
 
     /// The rows so far get their secondary entries; later rows are inserted.
-    fn end_build(&mut self) -> Result<(), LoadError> {
+    fn end_build(&mut self, stop: &mut dyn FnMut() -> bool) -> Result<(), LoadError> {
         let Some(build) = self.build.take() else { return Ok(()) };
         build.finish()?;
         self.table.count_rows(self.rows);
         for index in 1..self.table.spec().indexes.len() {
-            self.fill(index)?;
+            self.fill(index, stop)?;
         }
         Ok(())
     }
 
     /// Builds one secondary index, in as many passes over the rows as memory wants.
-    fn fill(&self, index: usize) -> Result<(), LoadError> {
+    fn fill(&self, index: usize, stop: &mut dyn FnMut() -> bool) -> Result<(), LoadError> {
         let (table, store) = (self.table, &self.kernel.store);
         let mut body = Vec::new();
-        let mut gather = |entries: &mut Entries<'_>| -> Result<(), RowError> {
-            let mut leaf = table.tree(0).seek(store, Seek::First)?;
-            while leaf.is_valid() {
-                let record = leaf.record()?;
-                body.clear();
-                body.extend_from_slice(record.body);
-                unfold(self.kernel, table, Version::of(&record), &mut body)?;
-                entries.offer(&body, record.key)?;
-                if !leaf.move_next()? {
-                    break;
+        let mut gather =
+            |entries: &mut Entries<'_>, stop: &mut dyn FnMut() -> bool| -> Result<(), RowError> {
+                let mut leaf = table.tree(0).seek(store, Seek::First)?;
+                let mut count = 0u64;
+                while leaf.is_valid() {
+                    count += 1;
+                    if count.is_multiple_of(4096) && stop() {
+                        return Err(RowError::Interrupted);
+                    }
+                    let record = leaf.record()?;
+                    body.clear();
+                    body.extend_from_slice(record.body);
+                    unfold(self.kernel, table, Version::of(&record), &mut body)?;
+                    entries.offer(&body, record.key)?;
+                    if !leaf.move_next()? {
+                        break;
+                    }
                 }
-            }
-            Ok(())
-        };
+                Ok(())
+            };
         let what = (table.spec(), index, self.sort_bytes);
-        entries::build(store, table.tree(index), what, &mut gather).map_err(|stopped| match stopped {
+        entries::build(store, table.tree(index), what, &mut gather, stop).map_err(|stopped| match stopped {
             Stopped::Duplicate(entry) => self.duplicate(index, &entry),
             Stopped::Row(error) => LoadError::Row(error),
         })

@@ -39,24 +39,45 @@ impl CheckReport {
     }
 }
 
+/// Called for each row and entry; fails when the check is to end.
+type Stop<'a> = &'a mut dyn FnMut() -> Result<(), RowError>;
+
+/// Asks `stop` at every so many calls.
+fn every(calls: u32, stop: &mut dyn FnMut() -> bool) -> impl FnMut() -> Result<(), RowError> {
+    let mut count = 0;
+    move || {
+        count = (count + 1) % calls;
+        if count == 0 && stop() { Err(RowError::Interrupted) } else { Ok(()) }
+    }
+}
+
 impl Trx {
-    /// Checks a table as far as this transaction sees it.
-    pub fn check_table(&mut self, table: &Arc<Table>) -> Result<CheckReport, RowError> {
+    /// Checks a table as far as this transaction sees it. `stop` is asked now and then; [`RowError::Interrupted`] after it said yes.
+    pub fn check_table(
+        &mut self,
+        table: &Arc<Table>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<CheckReport, RowError> {
         let mut report = CheckReport::default();
         self.take_snapshot();
         let kernel = Arc::clone(&self.kernel);
         for index in 0..table.spec().indexes.len() {
-            if let Err(error) = table.tree(index).check(&kernel.store) {
-                report.problem(|| format!("index {}: {error}", table.spec().indexes[index].name));
+            match table.tree(index).check_until(&kernel.store, stop) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(RowError::Interrupted),
+                Err(error) => {
+                    report.problem(|| format!("index {}: {error}", table.spec().indexes[index].name));
+                }
             }
         }
         if !report.is_sound() {
             return Ok(report);
         }
-        self.check_rows(table, &mut report)?;
+        let mut stop = every(1024, stop);
+        self.check_rows(table, &mut report, &mut stop)?;
         for index in 1..table.spec().indexes.len() {
-            check_entries(&kernel, table, index, &mut report)?;
-            let rows = self.count_rows(table, index)?;
+            check_entries(&kernel, table, index, &mut report, &mut stop)?;
+            let rows = self.count_rows(table, index, &mut stop)?;
             if rows != report.rows {
                 let name = &table.spec().indexes[index].name;
                 let expected = report.rows;
@@ -66,21 +87,28 @@ impl Trx {
         Ok(report)
     }
 
-    fn count_rows(&mut self, table: &Arc<Table>, index: usize) -> Result<u64, RowError> {
+    fn count_rows(&mut self, table: &Arc<Table>, index: usize, stop: Stop<'_>) -> Result<u64, RowError> {
         let mut scan =
             self.scan(table, index, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
         let (mut row, mut count) = (RowBuf::new(), 0);
         while scan.next(self, &mut row)? {
             count += 1;
+            stop()?;
         }
         Ok(count)
     }
 
-    fn check_rows(&mut self, table: &Arc<Table>, report: &mut CheckReport) -> Result<(), RowError> {
+    fn check_rows(
+        &mut self,
+        table: &Arc<Table>,
+        report: &mut CheckReport,
+        stop: Stop<'_>,
+    ) -> Result<(), RowError> {
         let mut scan = self.scan(table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
         let (mut row, mut entry) = (RowBuf::new(), Vec::new());
         while scan.next(self, &mut row)? {
             report.rows += 1;
+            stop()?;
             for index in 1..table.spec().indexes.len() {
                 entry.clear();
                 secondary_key(table.spec(), index, &row.body, &row.key, &mut entry)?;
@@ -100,11 +128,13 @@ fn check_entries(
     table: &Table,
     index: usize,
     report: &mut CheckReport,
+    stop: Stop<'_>,
 ) -> Result<(), RowError> {
     let tree = table.tree(index);
     let mut leaf = tree.seek(&kernel.store, Seek::First)?;
     let mut live = 0;
     while leaf.is_valid() {
+        stop()?;
         let record = leaf.record()?;
         if !record.is_deleted() {
             live += 1;

@@ -100,20 +100,28 @@ impl<E: Into<RowError>> From<E> for Stopped {
     }
 }
 
-/// Builds the tree of one index. `gather` offers the entries of all rows; it is called once for each part that fits in memory.
+/// Offers the entries of all rows; asks what it is given now and then whether to stop.
+pub(super) type Gather<'a> =
+    &'a mut dyn FnMut(&mut Entries<'_>, &mut dyn FnMut() -> bool) -> Result<(), RowError>;
+
+/// Builds the tree of one index. `gather` is called once for each part that fits in memory; `stop` is asked now and then.
 pub(super) fn build(
     store: &Store,
     tree: &Tree,
     (spec, index, sort_bytes): (&TableSpec, usize, usize),
-    gather: &mut dyn FnMut(&mut Entries<'_>) -> Result<(), RowError>,
+    gather: Gather<'_>,
+    stop: &mut dyn FnMut() -> bool,
 ) -> Result<(), Stopped> {
     let mut build = BulkBuild::new(store, tree);
     let (mut after, mut last): (Option<Vec<u8>>, Vec<u8>) = (None, Vec::new());
     loop {
         let mut entries = Entries::new(spec, index, after.as_deref(), sort_bytes);
-        gather(&mut entries)?;
+        gather(&mut entries, stop)?;
         entries.sort();
-        for e in &entries.list {
+        for (count, e) in entries.list.iter().enumerate() {
+            if count.is_multiple_of(4096) && stop() {
+                return Err(Stopped::Row(RowError::Interrupted));
+            }
             let key = entries.key(*e);
             let own = &key[..e.own as usize];
             if spec.indexes[index].unique && !own.is_empty() {

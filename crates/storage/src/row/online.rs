@@ -85,21 +85,22 @@ impl OnlineBuild {
     pub fn build(&mut self, stop: &mut dyn FnMut() -> bool) -> Result<(), LoadError> {
         for index in self.indexes.clone() {
             let (table, view) = (&self.table, &mut self.view);
-            let mut gather = |entries: &mut Entries<'_>| -> Result<(), RowError> {
-                let mode = ReadMode::Consistent;
-                let mut scan = view.scan(table, 0, KeyRange::all(), Direction::Forward, mode).large();
-                let (mut row, mut count) = (RowBuf::new(), 0u64);
-                while scan.next(view, &mut row)? {
-                    entries.offer(&row.body, &row.key)?;
-                    count += 1;
-                    if count.is_multiple_of(4096) && stop() {
-                        return Err(RowError::Interrupted);
+            let mut gather =
+                |entries: &mut Entries<'_>, stop: &mut dyn FnMut() -> bool| -> Result<(), RowError> {
+                    let mode = ReadMode::Consistent;
+                    let mut scan = view.scan(table, 0, KeyRange::all(), Direction::Forward, mode).large();
+                    let (mut row, mut count) = (RowBuf::new(), 0u64);
+                    while scan.next(view, &mut row)? {
+                        entries.offer(&row.body, &row.key)?;
+                        count += 1;
+                        if count.is_multiple_of(4096) && stop() {
+                            return Err(RowError::Interrupted);
+                        }
                     }
-                }
-                Ok(())
-            };
+                    Ok(())
+                };
             let what = (table.spec(), index, SORT_BYTES);
-            let built = entries::build(&self.kernel.store, table.tree(index), what, &mut gather);
+            let built = entries::build(&self.kernel.store, table.tree(index), what, &mut gather, stop);
             built.map_err(|stopped| match stopped {
                 Stopped::Duplicate(entry) => self.duplicate(index, &entry),
                 Stopped::Row(error) => LoadError::Row(error),

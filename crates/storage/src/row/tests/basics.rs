@@ -419,7 +419,7 @@ fn a_check_finds_a_lost_and_a_foreign_entry() {
     leaf.log_system(page_format::PageOp::InsertKey { slot, deleted: false, trx: TrxId(0), key: &entry })
         .unwrap();
     drop(leaf);
-    let report = world.begin(Isolation::RepeatableRead).check_table(&t.0).unwrap();
+    let report = world.begin(Isolation::RepeatableRead).check_table(&t.0, &mut || false).unwrap();
     assert_eq!(report.problem_count, 3, "{:?}", report.problems);
 }
 
@@ -435,7 +435,7 @@ fn a_load_sorts_entries_in_bounded_memory() {
         load.push(&mut trx, &t.body(id, id * 7919 % 1000)).unwrap();
     }
     load.push(&mut trx, &t.body(-1, 5)).unwrap();
-    load.finish().unwrap();
+    load.finish(&mut || false).unwrap();
     assert!(t.delete(&mut trx, 17).unwrap());
     world.commit(trx);
     world.check(&t.0);
@@ -447,4 +447,43 @@ fn a_load_sorts_entries_in_bounded_memory() {
         count += 1;
     }
     assert_eq!(count, 4);
+}
+
+/// Wherever it is asked to, a check ends, with an error and not with a report.
+#[test]
+fn a_check_and_a_build_end_when_they_are_told_to() {
+    let world = World::new();
+    let t = world.pairs(1, true);
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    for id in 0..5000 {
+        t.insert(&mut trx, id, id).unwrap();
+    }
+    world.commit(trx);
+    let mut asked = 0;
+    let check = |stop: &mut dyn FnMut() -> bool| {
+        world.begin(Isolation::RepeatableRead).check_table(&t.0, stop)
+    };
+    check(&mut || {
+        asked += 1;
+        false
+    })
+    .unwrap();
+    assert!(asked > 20, "leaves, rows, entries: {asked}");
+    for last in 0..asked {
+        let mut left = last;
+        let result = check(&mut || {
+            left -= 1;
+            left < 0
+        });
+        assert!(matches!(result, Err(RowError::Interrupted)), "asked {last} times");
+    }
+    let kernel = Arc::clone(&world.kernel);
+    let u = world.pairs(2, true);
+    let mut load = super::super::BulkLoad::new(&kernel, &u.0);
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    for id in 0..5000 {
+        load.push(&mut trx, &u.body(id, id)).unwrap();
+    }
+    let ended = load.finish(&mut || true);
+    assert!(matches!(ended, Err(super::super::LoadError::Row(RowError::Interrupted))));
 }

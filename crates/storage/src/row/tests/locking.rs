@@ -482,6 +482,6 @@ fn a_loser_of_a_crash_holds_its_rows_until_it_is_rolled_back() {
     assert_eq!(t.all(&mut kernel.begin(TrxOptions::default())), [(1, 12), (2, 20)]);
     let tables = Arc::clone(&world.tables) as Arc<dyn TableSource>;
     Purge::new(Arc::clone(&kernel), tables, queue).run(100).unwrap();
-    let report = kernel.begin(TrxOptions::default()).check_table(&t.0).unwrap();
+    let report = kernel.begin(TrxOptions::default()).check_table(&t.0, &mut || false).unwrap();
     assert!(report.is_sound(), "{report:?}");
 }

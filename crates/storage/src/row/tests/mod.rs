@@ -154,7 +154,7 @@ impl World {
     }
     fn check(&self, table: &Arc<Table>) {
         let mut trx = self.begin(Isolation::RepeatableRead);
-        let report = trx.check_table(table).unwrap();
+        let report = trx.check_table(table, &mut || false).unwrap();
         assert!(report.is_sound(), "{}: {:#?}", table.spec().name, report.problems);
     }
     /// Records in a tree, delete-marked ones included.
