@@ -8,6 +8,7 @@
 //! P5. Until redo has ended, a file that is opened counts as unsynced: a process that was killed may have left writes that stand
 //!     in the operating system's cache alone. They are read and taken for done, so they must be durable before the copies in the
 //!     doublewrite are written over or a checkpoint moves on.
+//!     Names likewise: what redo finds gone must not come back, with records of it in a later redo and their pages not written.
 //! P6. A space that was removed stays removed: its number is never used again.
 //!
 //! # Crashes
@@ -57,11 +58,13 @@ pub(crate) struct SpaceFile {
 }
 
 impl Spaces {
-    /// Makes the directory when it is missing.
+    /// Makes the directory when it is missing; otherwise makes the names in it durable (P5).
     pub(crate) fn open(disk: Arc<dyn Disk>, caching: Caching, open_max: usize) -> DiskResult<Self> {
         if !disk.exists(DIRECTORY)? {
             disk.create_dir(DIRECTORY)?;
             disk.sync_dir("")?;
+        } else {
+            disk.sync_dir(DIRECTORY)?;
         }
         Ok(Self {
             disk,
