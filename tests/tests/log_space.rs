@@ -28,7 +28,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> Result<(), String>) {
     loop {
         match holds() {
             Ok(()) => return,
-            Err(found) => assert!(begin.elapsed() < Duration::from_secs(30), "{what}: {found}"),
+            Err(found) => assert!(begin.elapsed() < Duration::from_secs(120), "{what}: {found}"),
         }
         std::thread::sleep(Duration::from_millis(20));
     }
