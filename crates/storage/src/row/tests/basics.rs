@@ -460,9 +460,8 @@ fn a_check_and_a_build_end_when_they_are_told_to() {
     }
     world.commit(trx);
     let mut asked = 0;
-    let check = |stop: &mut dyn FnMut() -> bool| {
-        world.begin(Isolation::RepeatableRead).check_table(&t.0, stop)
-    };
+    let check =
+        |stop: &mut dyn FnMut() -> bool| world.begin(Isolation::RepeatableRead).check_table(&t.0, stop);
     check(&mut || {
         asked += 1;
         false
