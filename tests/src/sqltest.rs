@@ -32,6 +32,9 @@
 use crate::client::{Client, Failure, Reply};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::Server;
 
 /// One statement of a file with its expected answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +107,37 @@ pub fn shown(answer: &Result<Reply, Failure>) -> Vec<String> {
             rows.iter().map(line).map(|l| if l.is_empty() { "\\e".into() } else { l }).collect()
         }
     }
+}
+
+/// Runs every `.test` file of a folder of `tests` that SQL_TEST_FILE names (all without it) on a server with these options, or, with
+/// SQL_TEST_SOCKET, on the MariaDB behind that socket; with SQL_TEST_RECORD writes the answers, else panics where they differ.
+pub fn run_folder(name: &str, options: &[&str]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).expect("a folder of tests").map(|e| e.expect("an entry").path()).collect();
+    let filter = std::env::var("SQL_TEST_FILE").unwrap_or_default();
+    files.retain(|f| f.extension().is_some_and(|e| e == "test") && f.to_string_lossy().contains(&filter));
+    files.sort();
+    assert!(!files.is_empty(), "no test files");
+    let socket = std::env::var("SQL_TEST_SOCKET").ok();
+    let server = socket.is_none().then(|| Server::start(options));
+    let connect = || match (&socket, &server) {
+        (Some(path), _) => Client::unix(Path::new(path)).expect("the reference server"),
+        (None, Some(server)) => server.client(),
+        (None, None) => unreachable!("one of both is there"),
+    };
+    let mut failed = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a readable file");
+        let (differences, recorded) = run(&text, connect);
+        if std::env::var_os("SQL_TEST_RECORD").is_some() {
+            std::fs::write(&file, recorded).expect("written");
+        } else if !differences.is_empty() {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            failed.push(format!("{name}:\n{}", differences.join("\n")));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 /// Runs a file; returns what differs, and the file as this server would have it.

@@ -114,25 +114,9 @@ fn query(
     let name = ast::ObjectName { database: Some(ast::Ident(schema)), name: ast::Ident(table) };
     let alias = Some(ast::Ident(alias));
     let table = ast::TableFactor { name, partitions: &[], system_time: None, alias, hints: &[] };
-    let select = ast::Select {
-        options: ast::SelectOptions::default(),
-        items: &[ast::SelectItem::All],
-        from: &[ast::TableRef::Table(&table)],
-        filter,
-        group_by: &[],
-        rollup: false,
-        having: None,
-        windows: &[],
-    };
-    let query = ast::Query {
-        with: None,
-        body: ast::QueryBody::Select(&select),
-        order_by: &[],
-        limit,
-        lock: None,
-        into: None,
-        procedure: None,
-    };
+    let from = [ast::TableRef::Table(&table)];
+    let select = ast::Select::of(&[ast::SelectItem::All], &from, filter);
+    let query = ast::Query::of(&select, limit);
     session.plan(&Statement::Query(&query), 0)?.ok_or_else(|| error::not_supported("this statement"))
 }
 
@@ -318,25 +302,8 @@ fn key_of(
 /// The value of an expression without columns.
 fn evaluate(session: &mut Session, expr: &ast::Expr<'_>) -> Result<Value, ClientError> {
     let items = [ast::SelectItem::Expr(ast::SelectExpr { expr: *expr, alias: None, text: b"" })];
-    let select = ast::Select {
-        options: ast::SelectOptions::default(),
-        items: &items,
-        from: &[],
-        filter: None,
-        group_by: &[],
-        rollup: false,
-        having: None,
-        windows: &[],
-    };
-    let query = ast::Query {
-        with: None,
-        body: ast::QueryBody::Select(&select),
-        order_by: &[],
-        limit: None,
-        lock: None,
-        into: None,
-        procedure: None,
-    };
+    let select = ast::Select::of(&items, &[], None);
+    let query = ast::Query::of(&select, None);
     let plan = session.plan(&Statement::Query(&query), 0)?;
     let plan = plan.ok_or_else(|| error::not_supported("this statement"))?;
     let rows = sql::collect_once(session, &plan)?.unwrap_or_default();

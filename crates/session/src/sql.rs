@@ -674,25 +674,9 @@ pub(crate) fn filter(
     let name =
         ast::ObjectName { database: Some(ast::Ident(b"information_schema")), name: ast::Ident(b"SHOW") };
     let table = ast::TableFactor { name, partitions: &[], system_time: None, alias: None, hints: &[] };
-    let select = ast::Select {
-        options: ast::SelectOptions::default(),
-        items: &[ast::SelectItem::All],
-        from: &[ast::TableRef::Table(&table)],
-        filter: Some(*condition),
-        group_by: &[],
-        rollup: false,
-        having: None,
-        windows: &[],
-    };
-    let query = ast::Query {
-        with: None,
-        body: ast::QueryBody::Select(&select),
-        order_by: &[],
-        limit: None,
-        lock: None,
-        into: None,
-        procedure: None,
-    };
+    let from = [ast::TableRef::Table(&table)];
+    let select = ast::Select::of(&[ast::SelectItem::All], &from, Some(*condition));
+    let query = ast::Query::of(&select, None);
     let columns: Arc<[ColumnMeta]> = listing.columns.clone().into();
     let find = |_: &str, name: &str| {
         (name == SHOWN).then(|| VirtualTable { name: SHOWN, columns: Arc::clone(&columns) })

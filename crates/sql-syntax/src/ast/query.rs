@@ -15,6 +15,14 @@ pub struct Query<'a> {
     pub procedure: Option<&'a super::Call<'a>>,
 }
 
+impl<'a> Query<'a> {
+    /// A SELECT alone.
+    pub fn of(select: &'a Select<'a>, limit: Option<&'a Limit<'a>>) -> Self {
+        let body = QueryBody::Select(select);
+        Self { with: None, body, order_by: &[], limit, lock: None, into: None, procedure: None }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueryBody<'a> {
     Select(&'a Select<'a>),
@@ -74,6 +82,14 @@ pub struct Select<'a> {
     pub rollup: bool,
     pub having: Option<Expr<'a>>,
     pub windows: &'a [NamedWindow<'a>],
+}
+
+impl<'a> Select<'a> {
+    /// `SELECT items FROM from WHERE filter`.
+    pub fn of(items: &'a [SelectItem<'a>], from: &'a [TableRef<'a>], filter: Option<Expr<'a>>) -> Self {
+        let options = SelectOptions::default();
+        Self { options, items, from, filter, group_by: &[], rollup: false, having: None, windows: &[] }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
