@@ -9,6 +9,9 @@
 //! # Invariants
 //! G1. `reserved + HEADERS <= written + ring size` before the leader places headers: appends leave that room.
 //! G2. After a failure nothing is acknowledged: `durable` never moves again and every wait for more ends with the failure.
+//! G3. No record begins from `durable` to `durable_end`: headers stand there. When everything is durable, `durable_end` is the
+//!     reserved LSN. No LSN that [`Log::wait_durable`] has waited for is above it, also after a crash: a start places no fewer headers
+//!     behind the log's end than had been placed there.
 
 use std::cell::Cell;
 use std::sync::{Arc, Condvar, OnceLock};
@@ -46,6 +49,8 @@ pub struct Log {
     pub(crate) reserved: Padded<AtomicU64>,
     pub(crate) written: Padded<AtomicU64>,
     pub(crate) durable: AtomicU64,
+    /// Where the first record that is not durable begins (G3).
+    pub(crate) durable_end: AtomicU64,
     /// A ready LSN that was seen once; saves the walk over the slots when nothing has moved.
     ready_seen: Padded<AtomicU64>,
     pub(crate) slots: Slots,
@@ -103,6 +108,7 @@ impl Log {
             reserved: Padded(AtomicU64::new(pending + FRAME_HEADER_SIZE as u64)),
             written: Padded(AtomicU64::new(pending)),
             durable: AtomicU64::new(pending),
+            durable_end: AtomicU64::new(pending + FRAME_HEADER_SIZE as u64),
             ready_seen: Padded(AtomicU64::new(0)),
             slots: Slots::new(),
             queue: Queue::new(config.pipeline.frames),
@@ -221,6 +227,12 @@ impl Log {
         Lsn(self.durable.load(Ordering::Acquire))
     }
 
+    /// Where the first record that a crash could lose begins, behind the headers that follow the durable LSN: the end of what a reader
+    /// may see. It is in one order with the LSNs that [`Log::reserved_lsn`] and [`Log::ready_lsn`] have told (G3), which a frame's end is not.
+    pub fn durable_end(&self) -> Lsn {
+        Lsn(self.durable_end.load(Ordering::Acquire))
+    }
+
     /// Waits until the stream below `end` is durable, at most the ready LSN; group commit.
     pub fn wait_durable(&self, end: Lsn) -> Result<(), LogFailed> {
         self.wait(Want::Durable(end.0))
@@ -256,7 +268,7 @@ impl Log {
     }
 
     pub fn flush_policy(&self) -> FlushPolicy {
-        match self.policy.load(Ordering::Relaxed) {
+        match self.policy.load(Ordering::SeqCst) {
             0 => FlushPolicy::Lazy,
             2 => FlushPolicy::Write,
             _ => FlushPolicy::Sync,
@@ -269,7 +281,7 @@ impl Log {
             FlushPolicy::Sync => 1,
             FlushPolicy::Write => 2,
         };
-        self.policy.store(code, Ordering::Relaxed);
+        self.policy.store(code, Ordering::SeqCst);
     }
 
     /// A frame start at or before the record at `lsn`, from which a scan meets it.

@@ -110,6 +110,7 @@ impl Work for Log {
     fn land(&self, end: u64) {
         if !self.failed.load(Ordering::Acquire) {
             self.durable.store(end, Ordering::Release);
+            self.durable_end.store(end + FRAME_HEADER, Ordering::Release);
         }
     }
 
@@ -297,6 +298,9 @@ impl Log {
         let joined = std::mem::take(&mut writer.joined);
         *writer =
             Writer { segment, syncs: next.syncs, flights: writer.flights, pending, unwritten: end, joined };
+        if self.durable.load(Ordering::Acquire) == end {
+            self.durable_end.store(end + HEADERS, Ordering::Release);
+        }
         self.segment.store(header.number, Ordering::Release);
         Ok(())
     }

@@ -37,6 +37,31 @@ fn a_commit_is_one_write_and_one_sync_of_its_bytes_and_a_header() {
 }
 
 #[test]
+fn what_was_waited_for_lies_below_the_durable_end_also_after_a_crash() {
+    for (rotations, fresh) in [(0, false), (1, false), (2, false), (0, true), (1, true)] {
+        let disk = MemDisk::new();
+        let log = Log::create(disk.clone(), config()).unwrap();
+        if !fresh {
+            commit(&log, b"a record");
+        }
+        for _ in 0..rotations {
+            log.rotate().unwrap();
+        }
+        let ready = log.ready_lsn();
+        log.wait_durable(ready).unwrap();
+        assert_eq!(log.durable_end(), ready, "{rotations} rotations");
+        for seed in 0..20 {
+            let (log, _) = open(&disk.crash(seed), Lsn::NONE, config()).unwrap();
+            assert!(
+                log.durable_end() >= ready,
+                "{rotations} rotations: {log:?} after a crash, {ready} before"
+            );
+            assert_eq!(log.durable_end(), log.reserved_lsn());
+        }
+    }
+}
+
+#[test]
 fn waiting_for_what_is_durable_costs_nothing() {
     let disk = MemDisk::new();
     let log = Log::create(disk.clone(), config()).unwrap();

@@ -307,7 +307,7 @@ impl Server {
         let engine = &self.backend().engine;
         match var {
             Var::INNODB_FLUSH_LOG_AT_TRX_COMMIT => {
-                engine.log().set_flush_policy(flush_policy(setting.as_u64()))
+                engine.kernel().trxs.set_flush_policy(flush_policy(setting.as_u64()));
             }
             Var::INNODB_OLD_BLOCKS_PCT => engine.pool().set_old_blocks_pct(setting.as_u64() as usize),
             Var::INNODB_OLD_BLOCKS_TIME => engine.pool().set_old_blocks_time(setting.as_u64()),

@@ -6,6 +6,8 @@
 //! Y2. Every commit whose record starts below the log's ready LSN is in the transaction table and in the purge queue:
 //!     both are done before the ready LSN can pass the record.
 //! Y3. The watermark of the table follows `limit`, so "old" means visible to everybody.
+//! Y4. Snapshots do not go back when commits begin to wait for their sync: everything that was visible before is announced, and who looks
+//!     at the log's end meanwhile looks at the policy again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,10 +79,27 @@ impl TrxSystem {
         if newest {
             return self.log.ready_lsn();
         }
-        let durable =
-            self.log.flush_policy() == FlushPolicy::Sync && !self.decided_in_file.load(Ordering::Relaxed);
-        let end = if durable { self.log.durable_lsn() } else { self.log.ready_lsn() };
+        let end = loop {
+            let policy = self.log.flush_policy();
+            let durable = policy == FlushPolicy::Sync && !self.decided_in_file.load(Ordering::Relaxed);
+            let end = if durable { self.log.durable_end() } else { self.log.ready_lsn() };
+            // Y4.
+            if self.log.flush_policy() == policy {
+                break end;
+            }
+        };
         end.min(Lsn(self.ceiling.load(Ordering::SeqCst)))
+    }
+
+    /// Changes what commits wait for. What readers have seen stays visible, and is made durable soon.
+    pub fn set_flush_policy(&self, policy: FlushPolicy) {
+        self.log.set_flush_policy(policy);
+        if policy != FlushPolicy::Sync {
+            return;
+        }
+        let seen = self.log.ready_lsn();
+        self.announced.fetch_max(seen.min(Lsn(self.ceiling.load(Ordering::SeqCst))).0, Ordering::SeqCst);
+        self.log.ask_durable(seen);
     }
 
     /// From now on commits with events are decided by files of the binary log: their records need not be durable to be seen.

@@ -91,6 +91,43 @@ fn a_read_view_older_than_the_index_must_not_use_it() {
 }
 
 #[test]
+fn a_new_read_view_is_not_older_than_an_index_that_no_commit_follows() {
+    let world = World::new();
+    let log = &world.kernel.store.log;
+    let test = world.pairs(1, false);
+    put(&world, &test, [(1, 10)]);
+    for rotated in [false, true] {
+        if rotated {
+            log.rotate().unwrap();
+        }
+        let build = OnlineBuild::begin(&world.kernel, &test.0, Vec::new());
+        log.wait_durable(log.ready_lsn()).unwrap();
+        let view = world.begin(Isolation::RepeatableRead).take_snapshot();
+        assert!(build.since() <= view, "since {}, a view at {view}, rotated: {rotated}", build.since());
+    }
+}
+
+#[test]
+fn what_was_read_stays_visible_when_commits_begin_to_wait_for_their_sync() {
+    let world = World::new();
+    let test = world.pairs(1, false);
+    put(&world, &test, [(1, 10)]);
+    world.kernel.trxs.set_flush_policy(log::FlushPolicy::Lazy);
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    test.update(&mut trx, 1, 20).unwrap();
+    trx.commit().unwrap();
+    assert_eq!(test.get(&mut world.begin(Isolation::RepeatableRead), 1), Some(20));
+    world.kernel.trxs.set_flush_policy(log::FlushPolicy::Sync);
+    assert_eq!(test.get(&mut world.begin(Isolation::RepeatableRead), 1), Some(20));
+    let mut trx = world.begin(Isolation::RepeatableRead);
+    test.update(&mut trx, 1, 30).unwrap();
+    let record = trx.commit().unwrap().expect("it has written");
+    assert_eq!(test.get(&mut world.begin(Isolation::RepeatableRead), 1), Some(20), "it could be lost");
+    world.kernel.store.log.wait_commit(record.end).unwrap();
+    assert_eq!(test.get(&mut world.begin(Isolation::RepeatableRead), 1), Some(30));
+}
+
+#[test]
 fn a_duplicate_is_found_wherever_it_comes_from_and_one_that_is_gone_is_none() {
     let world = World::new();
     let test = world.pairs(1, false);
