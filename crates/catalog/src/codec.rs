@@ -7,14 +7,15 @@
 //! [formats varint, {old format}]: only when rows have older layouts (`row_format::OldFormat`)
 //! column: name string | type | flags u8 | width varint (0 = none, else + 1) | decimals u8 (255 = none) | default | comment string |
 //!         generated u8 (0 no, 1 virtual, 2 stored) [expression string] | check u8 (0 no, 1) [expression string]
-//!   flags: 1 nullable, 2 zerofill, 4 on update now, 8 auto_increment, 16 invisible, 32 json
+//!         [row time u8 (1 start, 2 end, + 4 hidden)]
+//!   flags: 1 nullable, 2 zerofill, 4 on update now, 8 auto_increment, 16 invisible, 32 json, 64 without system versioning, 128 with row time
 //! type: code u8, then by code
 //!   0 int: size u8, unsigned u8 | 1 float, 2 double: unsigned u8 | 3 decimal: precision u8, scale u8, unsigned u8 | 4 year
 //!   5 bit: bits u8 | 6 date | 7 time, 8 datetime, 9 timestamp: fsp u8 | 10 char, 11 varchar: max bytes u16, collation u16
 //!   12 blob: length bytes u8, collation u16 | 13 enum, 14 set: collation u16, members varint, {string}
 //!   15 fixed: kind u8 (0 uuid, 1 inet4, 2 inet6)
 //! default: 0 none | 1 NULL | 2 literal: string (packed column bytes with length bytes) | 3 current timestamp | 4 expression: string
-//! index: id varint | root u32 | name string | flags u8 (1 unique, 2 using btree, 4 ignored, 8 with space, 16 with since) | comment string | parts varint, {part}
+//! index: id varint | root u32 | name string | flags u8 (1 unique, 2 using btree, 4 ignored, 8 with space, 16 with since, 32 without overlaps) | comment string | parts varint, {part}
 //!        [space varint] [since varint]
 //! part: column varint | prefix varint (0 = none) | descending u8
 //! ```
@@ -26,7 +27,7 @@ use row_format::{Column, ColumnType, IntSize, KeyPart, OldFormat, RowLayout, Row
 use types::FixedKind;
 
 use crate::definition::{
-    ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, Generated, IndexDef, TableDef,
+    ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, Generated, IndexDef, RowTime, TableDef,
 };
 
 pub(crate) const FORMAT: u8 = 2;
@@ -77,6 +78,7 @@ impl TableDef {
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             sequence: None,
+            period: None,
             temporary: false,
         };
         for _ in 0..r.varint("columns")? {
@@ -142,7 +144,16 @@ pub(crate) fn collation(r: &mut Reader<'_>) -> Result<Collation, Corruption> {
 pub(crate) fn encode_column_def(c: &ColumnDef, out: &mut Vec<u8>) {
     out.put_string(c.name.as_bytes());
     encode_type(&c.ty, out);
-    let bits = [c.nullable, c.zerofill, c.on_update_now, c.auto_increment, c.invisible, c.json];
+    let bits = [
+        c.nullable,
+        c.zerofill,
+        c.on_update_now,
+        c.auto_increment,
+        c.invisible,
+        c.json,
+        c.unversioned,
+        c.row_time.is_some(),
+    ];
     out.put_u8(bits.iter().enumerate().fold(0, |flags, (i, on)| flags | u8::from(*on) << i));
     out.put_varint(c.width.map_or(0, |w| u64::from(w) + 1));
     out.put_u8(c.decimals.unwrap_or(u8::MAX));
@@ -172,6 +183,13 @@ pub(crate) fn encode_column_def(c: &ColumnDef, out: &mut Vec<u8>) {
     }
     out.put_u8(u8::from(c.check.is_some()));
     c.check.iter().for_each(|check| out.put_string(check.as_bytes()));
+    if let Some(row_time) = c.row_time {
+        let end = match row_time {
+            RowTime::Start => 1,
+            RowTime::End => 2,
+        };
+        out.put_u8(end | u8::from(c.hidden) << 2);
+    }
 }
 
 pub(crate) fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corruption> {
@@ -196,6 +214,7 @@ pub(crate) fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corrupt
     };
     let check = if r.u8("check")? != 0 { Some(text(r, "check")?) } else { None };
     let on = |bit: u8| flags >> bit & 1 != 0;
+    let row_time = if on(7) { r.u8("row time")? } else { 0 };
     Ok(ColumnDef {
         name,
         ty,
@@ -211,6 +230,14 @@ pub(crate) fn decode_column_def(r: &mut Reader<'_>) -> Result<ColumnDef, Corrupt
         json: on(5),
         generated,
         check,
+        row_time: match row_time & 3 {
+            0 => None,
+            1 => Some(RowTime::Start),
+            2 => Some(RowTime::End),
+            _ => return Err(Corruption::new("definition", "row time", "0 to 2", row_time)),
+        },
+        hidden: row_time & 4 != 0,
+        unversioned: on(6),
     })
 }
 
@@ -315,8 +342,14 @@ fn encode_index(index: &IndexDef, out: &mut Vec<u8>) {
     out.put_varint(index.id.0);
     out.put_u32(index.root.0);
     out.put_string(index.name.as_bytes());
-    let flags =
-        [index.unique, index.using_btree, index.ignored, index.space.is_some(), !index.since.is_none()];
+    let flags = [
+        index.unique,
+        index.using_btree,
+        index.ignored,
+        index.space.is_some(),
+        !index.since.is_none(),
+        index.without_overlaps,
+    ];
     out.put_u8(flags.iter().enumerate().fold(0, |flags, (i, on)| flags | u8::from(*on) << i));
     out.put_string(index.comment.as_bytes());
     out.put_varint(index.parts.len() as u64);
@@ -366,6 +399,7 @@ fn decode_index(r: &mut Reader<'_>, columns: usize) -> Result<IndexDef, Corrupti
         comment,
         using_btree: flags & 2 != 0,
         ignored: flags & 4 != 0,
+        without_overlaps: flags & 32 != 0,
     })
 }
 
@@ -392,6 +426,9 @@ mod tests {
             json: false,
             generated: None,
             check: None,
+            row_time: None,
+            hidden: false,
+            unversioned: false,
         };
         TableDef {
             id: TableId(300),
@@ -423,6 +460,7 @@ mod tests {
                 comment: String::new(),
                 using_btree: false,
                 ignored: false,
+                without_overlaps: false,
             }],
             collation: latin,
             comment: "k".into(),
@@ -431,6 +469,7 @@ mod tests {
             checks: vec![CheckDef { name: "k".into(), expr: "`id` > 0".into() }],
             foreign_keys: Vec::new(),
             sequence: None,
+            period: None,
             temporary: false,
         }
     }
@@ -450,6 +489,26 @@ mod tests {
         ];
         assert_eq!(bytes, golden);
         assert_eq!(TableDef::decode(&bytes).unwrap(), sample());
+    }
+
+    #[test]
+    fn versioned_tables_and_periods_round_trip() {
+        let mut def = sample();
+        let system = |name: &str, row_time| ColumnDef {
+            row_time: Some(row_time),
+            hidden: true,
+            ..ColumnDef::new(name, ColumnType::Timestamp { fsp: 6 })
+        };
+        def.columns[1].unversioned = true;
+        def.columns.push(system("row_start", RowTime::Start));
+        def.columns.push(system("row_end", RowTime::End));
+        def.indexes[0].without_overlaps = true;
+        def.period =
+            Some(crate::definition::PeriodDef { name: "p".into(), start: "s".into(), end: "e".into() });
+        let mut bytes = Vec::new();
+        def.encode(&mut bytes);
+        assert_eq!(TableDef::decode(&bytes).unwrap(), def);
+        assert_eq!(def.versioning(), Some((2, 3)));
     }
 
     #[test]

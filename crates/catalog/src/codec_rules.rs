@@ -4,13 +4,15 @@
 //! checks varint, {name string | expression string}
 //! foreign keys varint, {name string | columns varint, {column varint} | schema string | table string |
 //!                       columns varint, {name string} | on delete u8 | on update u8}
-//! sequence u8 (0 none, 1): start, minimum, maximum, increment i128 LE | cache varint | cycle u8
+//! flags u8 (1 sequence, 2 period)
+//! [sequence: start, minimum, maximum, increment i128 LE | cache varint | cycle u8]
+//! [period: name, start column, end column string]
 //! ```
 
 use base::{Corruption, Put, Reader};
 
 use crate::codec::text;
-use crate::definition::{CheckDef, ForeignKeyDef, ReferenceAction, SequenceDef, TableDef};
+use crate::definition::{CheckDef, ForeignKeyDef, PeriodDef, ReferenceAction, SequenceDef, TableDef};
 
 pub(crate) fn encode(def: &TableDef, out: &mut Vec<u8>) {
     out.put_varint(def.checks.len() as u64);
@@ -20,13 +22,18 @@ pub(crate) fn encode(def: &TableDef, out: &mut Vec<u8>) {
     }
     out.put_varint(def.foreign_keys.len() as u64);
     def.foreign_keys.iter().for_each(|key| encode_foreign_key(key, out));
-    out.put_u8(u8::from(def.sequence.is_some()));
+    out.put_u8(u8::from(def.sequence.is_some()) | u8::from(def.period.is_some()) << 1);
     if let Some(s) = &def.sequence {
         for number in [s.start, s.minimum, s.maximum, s.increment] {
             out.put(&number.to_le_bytes());
         }
         out.put_varint(s.cache);
         out.put_u8(u8::from(s.cycle));
+    }
+    if let Some(period) = &def.period {
+        for part in [&period.name, &period.start, &period.end] {
+            out.put_string(part.as_bytes());
+        }
     }
 }
 
@@ -37,18 +44,24 @@ pub(crate) fn decode(def: &mut TableDef, r: &mut Reader<'_>) -> Result<(), Corru
     for _ in 0..r.varint("foreign keys")? {
         def.foreign_keys.push(decode_foreign_key(r, def.columns.len())?);
     }
-    def.sequence = match r.u8("sequence")? {
-        0 => None,
-        1 => Some(SequenceDef {
+    let flags = r.u8("flags")?;
+    if flags > 3 {
+        return Err(Corruption::new("definition", "flags", "0 to 3", flags));
+    }
+    if flags & 1 != 0 {
+        def.sequence = Some(SequenceDef {
             start: wide(r)?,
             minimum: wide(r)?,
             maximum: wide(r)?,
             increment: wide(r)?,
             cache: r.varint("cache")?,
             cycle: r.u8("cycle")? != 0,
-        }),
-        other => return Err(Corruption::new("definition", "sequence", "0 or 1", other)),
-    };
+        });
+    }
+    if flags & 2 != 0 {
+        let (name, start) = (text(r, "period")?, text(r, "period start")?);
+        def.period = Some(PeriodDef { name, start, end: text(r, "period end")? });
+    }
     Ok(())
 }
 

@@ -91,6 +91,21 @@ pub struct SequenceDef {
     pub cycle: bool,
 }
 
+/// Which end of a row's life a column of a system-versioned table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowTime {
+    Start,
+    End,
+}
+
+/// An application-time period: two columns by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeriodDef {
+    pub name: String,
+    pub start: String,
+    pub end: String,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnDef {
     pub name: String,
@@ -110,6 +125,12 @@ pub struct ColumnDef {
     pub generated: Option<Generated>,
     /// CHECK written beside the column.
     pub check: Option<String>,
+    /// ROW START or ROW END of a system-versioned table.
+    pub row_time: Option<RowTime>,
+    /// The column came with WITH SYSTEM VERSIONING: only SELECT can name it, nothing shows it.
+    pub hidden: bool,
+    /// WITHOUT SYSTEM VERSIONING: changes of it alone leave no history.
+    pub unversioned: bool,
 }
 
 impl ColumnDef {
@@ -130,6 +151,9 @@ impl ColumnDef {
             json: false,
             generated: None,
             check: None,
+            row_time: None,
+            hidden: false,
+            unversioned: false,
         }
     }
 }
@@ -153,6 +177,8 @@ pub struct IndexDef {
     pub using_btree: bool,
     /// IGNORED: kept, but no statement reads it.
     pub ignored: bool,
+    /// The last two parts are the end and the start of the table's period: rows that are equal otherwise must not overlap in it.
+    pub without_overlaps: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -176,6 +202,8 @@ pub struct TableDef {
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// The table is a sequence.
     pub sequence: Option<SequenceDef>,
+    /// PERIOD FOR of application time.
+    pub period: Option<PeriodDef>,
     /// A temporary table: of one session, not in the dictionary.
     pub temporary: bool,
 }
@@ -196,6 +224,17 @@ impl TableDef {
 
     pub fn auto_increment(&self) -> Option<usize> {
         self.columns.iter().position(|c| c.auto_increment)
+    }
+
+    /// The columns that hold when a row began and ended, of a system-versioned table.
+    pub fn versioning(&self) -> Option<(usize, usize)> {
+        let of = |wanted| self.columns.iter().position(|c| c.row_time == Some(wanted));
+        Some((of(RowTime::Start)?, of(RowTime::End)?))
+    }
+
+    /// Columns that the table's owner has written.
+    pub fn shown_columns(&self) -> impl Iterator<Item = (usize, &ColumnDef)> {
+        self.columns.iter().enumerate().filter(|(_, c)| !c.hidden)
     }
 
     pub fn layout(&self) -> RowLayout {

@@ -7,7 +7,8 @@ use row_format::{ColumnType, IntSize, KeyPart};
 use types::{Context, Value};
 
 use crate::definition::{
-    ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction, TableDef,
+    ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction, RowTime,
+    TableDef,
 };
 
 /// `name` in backticks.
@@ -148,6 +149,9 @@ impl ColumnDef {
                 write!(out, " CHARACTER SET {} COLLATE {}", collation.charset().name(), collation.name());
         }
         self.write_value(out);
+        if self.unversioned {
+            out.push_str(" WITHOUT SYSTEM VERSIONING");
+        }
         if !self.comment.is_empty() {
             let _infallible = write!(out, " COMMENT {}", quote_text(&self.comment));
         }
@@ -161,6 +165,17 @@ impl ColumnDef {
         if let Some(generated) = &self.generated {
             let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
             let _infallible = write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expr);
+            if self.invisible {
+                out.push_str(" INVISIBLE");
+            }
+            return;
+        }
+        if let Some(row_time) = self.row_time {
+            let end = match row_time {
+                RowTime::Start => "START",
+                RowTime::End => "END",
+            };
+            let _infallible = write!(out, " GENERATED ALWAYS AS ROW {end}");
             if self.invisible {
                 out.push_str(" INVISIBLE");
             }
@@ -230,7 +245,7 @@ impl TableDef {
     pub fn create_statement(&self, next: Option<u64>) -> String {
         let temporary = if self.temporary { "TEMPORARY " } else { "" };
         let mut out = format!("CREATE {temporary}TABLE {} (\n", quote_name(&self.name));
-        for (i, column) in self.columns.iter().enumerate() {
+        for (i, (_, column)) in self.shown_columns().enumerate() {
             if i > 0 {
                 out.push_str(",\n");
             }
@@ -244,15 +259,19 @@ impl TableDef {
                 let unique = if index.unique { "UNIQUE " } else { "" };
                 let _infallible = write!(out, "{unique}KEY {}", quote_name(&index.name));
             }
-            let parts: Vec<String> = index
-                .parts
+            let own = index.parts.len() - if index.without_overlaps { 2 } else { 0 };
+            let mut parts: Vec<String> = index.parts[..own]
                 .iter()
+                .filter(|p| !self.columns[p.column].hidden)
                 .map(|p| {
                     let length = p.prefix.map(|n| format!("({n})")).unwrap_or_default();
                     let order = if p.descending { " DESC" } else { "" };
                     format!("{}{length}{order}", quote_name(&self.columns[p.column].name))
                 })
                 .collect();
+            if let Some(period) = self.period.as_ref().filter(|_| index.without_overlaps) {
+                parts.push(format!("{} WITHOUT OVERLAPS", quote_name(&period.name)));
+            }
             let _infallible = write!(out, " ({})", parts.join(","));
             if index.using_btree {
                 out.push_str(" USING BTREE");
@@ -266,6 +285,7 @@ impl TableDef {
                 out.push_str(" IGNORED");
             }
         }
+        self.write_periods(&mut out);
         self.write_constraints(&mut out);
         out.push_str("\n) ENGINE=InnoDB");
         if let Some(next) = next.filter(|n| *n > 1) {
@@ -284,6 +304,9 @@ impl TableDef {
         );
         if !self.comment.is_empty() {
             let _infallible = write!(out, " COMMENT={}", quote_text(&self.comment));
+        }
+        if self.versioning().is_some() {
+            out.push_str(" WITH SYSTEM VERSIONING");
         }
         out
     }
@@ -337,6 +360,19 @@ impl TableDef {
             }
         }
         out
+    }
+
+    fn write_periods(&self, out: &mut String) {
+        let mut period = |name: &str, start: &str, end: &str| {
+            let _infallible =
+                write!(out, ",\n  PERIOD FOR {name} ({}, {})", quote_name(start), quote_name(end));
+        };
+        if let Some((start, end)) = self.versioning().filter(|(_, end)| !self.columns[*end].hidden) {
+            period("SYSTEM_TIME", &self.columns[start].name, &self.columns[end].name);
+        }
+        if let Some(own) = &self.period {
+            period(&quote_name(&own.name), &own.start, &own.end);
+        }
     }
 
     fn write_constraints(&self, out: &mut String) {

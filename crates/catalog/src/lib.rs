@@ -22,7 +22,7 @@ mod view;
 pub use catalog::{Catalog, CatalogChange};
 pub use definition::{
     CheckDef, ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, ForeignKeyDef, Generated, HIDDEN_KEY,
-    IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction, SequenceDef, TableDef, same_name,
+    IndexDef, KEY_BYTES_MAX, PRIMARY, PeriodDef, ReferenceAction, RowTime, SequenceDef, TableDef, same_name,
 };
 pub use describe::{quote_name, quote_text};
 pub use engine::DictionaryEngine;

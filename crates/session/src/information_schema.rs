@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use accounts::{Privileges, Rights};
 use catalog::{
-    ColumnDef, DefaultLiteral, DefaultValue, ForeignKeyDef, IndexDef, Snapshot, TableDef, TableHandle,
-    ViewAlgorithm, ViewCheck, ViewDef,
+    ColumnDef, DefaultLiteral, DefaultValue, ForeignKeyDef, IndexDef, RowTime, Snapshot, TableDef,
+    TableHandle, ViewAlgorithm, ViewCheck, ViewDef,
 };
 use charset::Collation;
 use row_format::{ColumnType, IntSize};
@@ -144,6 +144,14 @@ const TABLE_CONSTRAINTS: Columns = &[
     ("CONSTRAINT_TYPE", Text(64)),
 ];
 /// A table that is not partitioned has one row.
+const PERIODS: Columns = &[
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("PERIOD", Text(64)),
+    ("START_COLUMN_NAME", Text(64)),
+    ("END_COLUMN_NAME", Text(64)),
+];
 const PARTITIONS: Columns = &[
     ("TABLE_CATALOG", Text(512)),
     ("TABLE_SCHEMA", Text(64)),
@@ -288,6 +296,7 @@ const ALL: &[(&str, Columns)] = &[
     ("FILES", FILES),
     ("KEY_COLUMN_USAGE", KEY_COLUMN_USAGE),
     ("PARTITIONS", PARTITIONS),
+    ("PERIODS", PERIODS),
     ("REFERENTIAL_CONSTRAINTS", REFERENTIAL_CONSTRAINTS),
     ("SCHEMATA", SCHEMATA),
     ("STATISTICS", STATISTICS),
@@ -432,7 +441,7 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
             let mut out = each_table(server, |t, out| {
                 let place = |i| (t.def.schema.as_str(), t.def.name.as_str(), i);
                 let row = |(i, c)| column_row(place(i), c, key_text(&t.def, i));
-                out.extend(t.def.columns.iter().enumerate().map(row));
+                out.extend(t.def.shown_columns().map(row));
             });
             each_view(server, |v| {
                 let row = |(i, c)| column_row((&v.schema, &v.name, i), c, "");
@@ -453,6 +462,7 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
             }
         }),
         "FILES" => Vec::new(),
+        "PERIODS" => each_table(server, period_rows),
         "PARTITIONS" => each_table(server, |t, out| out.push(partition_row(server, t))),
         "REFERENTIAL_CONSTRAINTS" => {
             let snapshot = server.catalog();
@@ -698,10 +708,25 @@ fn referential_row(def: &TableDef, key: &ForeignKeyDef, snapshot: &Snapshot) -> 
     ]
 }
 
+/// Periods that the table's owner has named.
+fn period_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
+    let def = &handle.def;
+    let mut row = |name: &str, start: &str, end: &str| {
+        out.push(vec![s("def"), s(&def.schema), s(&def.name), s(name), s(start), s(end)]);
+    };
+    if let Some((start, end)) = def.versioning().filter(|(_, end)| !def.columns[*end].hidden) {
+        row("SYSTEM_TIME", &def.columns[start].name, &def.columns[end].name);
+    }
+    if let Some(period) = &def.period {
+        row(&period.name, &period.start, &period.end);
+    }
+}
+
 fn statistics_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
     let def = &handle.def;
     for (key, index) in def.indexes.iter().enumerate().filter(|(_, i)| !i.parts.is_empty()) {
-        for (i, part) in index.parts.iter().enumerate() {
+        let shown = index.parts.iter().enumerate().filter(|(_, p)| !def.columns[p.column].hidden);
+        for (i, part) in shown {
             let column = &def.columns[part.column];
             out.push(vec![
                 s("def"),
@@ -762,10 +787,15 @@ fn column_row((schema, table, at): (&str, &str, usize), column: &ColumnDef, key:
         s(&extra_text(column)),
         s("select,insert,update,references"),
         s(&column.comment),
-        s(if column.generated.is_some() { "ALWAYS" } else { "NEVER" }),
-        column.generated.as_ref().map_or(Value::Null, |g| s(&g.expr)),
-        s("NO"),
-        s("NO"),
+        s(if column.generated.is_some() || column.row_time.is_some() { "ALWAYS" } else { "NEVER" }),
+        match (&column.generated, column.row_time) {
+            (Some(generated), _) => s(&generated.expr),
+            (None, Some(RowTime::Start)) => s("ROW START"),
+            (None, Some(RowTime::End)) => s("ROW END"),
+            (None, None) => Value::Null,
+        },
+        s(if column.row_time == Some(RowTime::Start) { "YES" } else { "NO" }),
+        s(if column.row_time == Some(RowTime::End) { "YES" } else { "NO" }),
     ]);
     row
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use charset::{Charset, Collation};
 use client_error::{ClientError, connection as error};
+use row_format::ColumnType;
 use sql_syntax::Parsed;
 use sql_syntax::ast::{self, Expr, Literal, SetItem};
 use types::Value;
@@ -154,6 +155,7 @@ fn check_system(
         return Ok(if global { Assign::Global(var, setting) } else { Assign::Session(var, setting) });
     };
     let value = evaluate_setting(session, expr)?;
+    let value = if var == Var::SYSTEM_VERSIONING_ASOF { moment(session, value)? } else { value };
     let given = given_of(&value);
     let current =
         if global { session.server().variables.get(var) } else { session.variables.get(var).clone() };
@@ -172,6 +174,31 @@ fn check_system(
     }
     replicas::check_set(session, var, &setting)?;
     Ok(if global { Assign::Global(var, setting) } else { Assign::Session(var, setting) })
+}
+
+/// A value for `system_versioning_asof`: DEFAULT, or a moment as text.
+fn moment(session: &mut Session, value: Value) -> Result<Value, ClientError> {
+    let name = Var::SYSTEM_VERSIONING_ASOF.name();
+    match &value {
+        Value::Null => return Err(error::wrong_value(name, "NULL")),
+        Value::Str(text) if text.bytes().eq_ignore_ascii_case(b"default") => {
+            return Ok(Value::utf8("DEFAULT"));
+        }
+        Value::Str(_) | Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => {}
+        _ => return Err(error::wrong_type(name)),
+    }
+    let stored = row_format::store(&ColumnType::Timestamp { fsp: 6 }, &value, &mut session.values);
+    session.values.warnings.clear();
+    session.values.warning_count = 0;
+    let lost = stored.problem.is_some_and(|p| p.severity == row_format::Severity::Warning);
+    match stored.value {
+        Value::Timestamp(at) if !lost && at.seconds > 0 => {
+            let mut text = Vec::new();
+            stored.value.write_text(&session.values, &mut text);
+            Ok(Value::utf8(&String::from_utf8_lossy(&text)))
+        }
+        _ => Err(error::wrong_value(name, &given_of(&value).text())),
+    }
 }
 
 /// What the type alone does not show.

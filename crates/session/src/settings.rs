@@ -160,6 +160,9 @@ fn exec_settings(v: &SessionVariables, sql_mode: SqlMode, fixed: Fixed) -> ExecS
         no_auto_value_on_zero: sql_mode.has(1 << 19),
         check_constraints: v.bool(Var::CHECK_CONSTRAINT_CHECKS),
         foreign_keys: v.bool(Var::FOREIGN_KEY_CHECKS),
+        insert_history: v.bool(Var::SYSTEM_VERSIONING_INSERT_HISTORY),
+        // KEEP
+        alter_history: v.u64(Var::SYSTEM_VERSIONING_ALTER_HISTORY) == 1,
     }
 }
 

@@ -110,6 +110,10 @@ pub struct ExecSettings {
     pub check_constraints: bool,
     /// foreign_key_checks.
     pub foreign_keys: bool,
+    /// system_versioning_insert_history.
+    pub insert_history: bool,
+    /// system_versioning_alter_history = KEEP.
+    pub alter_history: bool,
 }
 
 impl Default for ExecSettings {
@@ -126,6 +130,8 @@ impl Default for ExecSettings {
             no_auto_value_on_zero: false,
             check_constraints: true,
             foreign_keys: true,
+            insert_history: false,
+            alter_history: false,
         }
     }
 }

@@ -43,7 +43,8 @@ pub(crate) fn corrupt(found: &Corruption) -> SqlError {
 fn key_text(table: &TableHandle, index: usize, body: &[u8], cx: &Context) -> String {
     let spec = table.table.spec();
     let Ok(view) = RowView::new(&spec.layout, body) else { return String::new() };
-    let parts = table.def.indexes[index].parts.iter().map(|part| match view.value(part.column) {
+    let shown = table.def.indexes[index].parts.iter().filter(|p| !table.def.columns[p.column].hidden);
+    let parts = shown.map(|part| match view.value(part.column) {
         Ok(Value::Null) | Err(_) => "NULL".to_owned(),
         Ok(value) => {
             let text = sql_plan::ops::to_text(&value, charset::Collation::UTF8MB4_BIN, cx).to_utf8_lossy();

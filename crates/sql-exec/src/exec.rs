@@ -54,6 +54,8 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) relations: Arc<[TableRelations]>,
     /// Cascades around the row that is changed now.
     pub(crate) cascades: usize,
+    /// Old versions that the statement's updates have left.
+    pub(crate) versions: u64,
     /// The row an INSERT is about to write, for VALUES(col).
     pub(crate) insert_row: Vec<Value>,
     /// Plain reads lock shared: those of SERIALIZABLE transactions, and those that a change of rows depends on.
@@ -111,6 +113,7 @@ impl<'c, 'p> Exec<'c, 'p> {
             analysis: None,
             relations: Arc::new([]),
             cascades: 0,
+            versions: 0,
             insert_row: Vec::new(),
             rows_until_check: INTERRUPT_EVERY,
         }

@@ -19,6 +19,7 @@ use storage::trx::Savepoint;
 use types::Value;
 
 use crate::exec::Exec;
+use crate::versioning;
 
 /// Deepest cascade, as in InnoDB.
 const CASCADE_MAX: usize = 15;
@@ -56,6 +57,10 @@ impl Exec<'_, '_> {
         new: &[u8],
     ) -> SqlResult<()> {
         let Some(relations) = self.relations_of(table) else { return Ok(()) };
+        if !versioning::is_current(table, new)? {
+            // A version has ended, or is one of the past.
+            return old.map_or(Ok(()), |old| self.row_deleted(table, old));
+        }
         for parent in &relations.parents {
             self.check_parent(table, parent, old, new)?;
         }
@@ -70,6 +75,9 @@ impl Exec<'_, '_> {
     /// A row was deleted.
     pub(crate) fn row_deleted(&mut self, table: &Arc<TableHandle>, old: &[u8]) -> SqlResult<()> {
         let Some(relations) = self.relations_of(table) else { return Ok(()) };
+        if !versioning::is_current(table, old)? {
+            return Ok(());
+        }
         for child in &relations.children {
             self.parent_changed(table, child, old, None)?;
         }
@@ -114,8 +122,13 @@ impl Exec<'_, '_> {
         let mut row = RowBuf::new();
         let mut scan =
             self.cx.trx.scan(&table.table, index, KeyRange::prefix(prefix), Direction::Forward, mode);
-        let found = scan.next(self.cx.trx, &mut row).map_err(|e| self.row_error(e, table, None))?;
-        Ok(found.then_some(row))
+        while scan.next(self.cx.trx, &mut row).map_err(|e| self.row_error(e, table, None))? {
+            // Old versions refer to nothing and are nobody's parents.
+            if versioning::is_current(table, &row.body)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
     /// A parent's row went (`new` is none) or changed.
@@ -167,7 +180,9 @@ impl Exec<'_, '_> {
         let mut scan = self.cx.trx.scan(&table.table, child.index, range, Direction::Forward, mode);
         let (mut rows, mut row) = (Vec::new(), RowBuf::new());
         while scan.next(self.cx.trx, &mut row).map_err(|e| self.row_error(e, table, None))? {
-            rows.push(row.clone());
+            if versioning::is_current(table, &row.body)? {
+                rows.push(row.clone());
+            }
         }
         drop(scan);
         for row in rows {
@@ -194,7 +209,11 @@ impl Exec<'_, '_> {
 
     /// Deletes a row and what its foreign keys say with it.
     pub(crate) fn remove_row(&mut self, table: &Arc<TableHandle>, row: &RowBuf) -> SqlResult<()> {
-        self.cx.trx.delete(&table.table, row).map_err(|e| self.row_error(e, table, None))?;
+        if table.def.versioning().is_some() {
+            self.end_row(table, row)?;
+        } else {
+            self.cx.trx.delete(&table.table, row).map_err(|e| self.row_error(e, table, None))?;
+        }
         self.row_deleted(table, &row.body)
     }
 }

@@ -22,6 +22,7 @@ use crate::row_store::KeptRows;
 use crate::store::{self, Nulls, StoreMode};
 use crate::trigger;
 use crate::update::update_nulls;
+use crate::versioning;
 
 /// Counters of one INSERT.
 #[derive(Debug, Default)]
@@ -176,7 +177,7 @@ impl Exec<'_, '_> {
                     late.push(*column);
                     continue;
                 }
-                AssignValue::Default if def.generated.is_some() => continue,
+                AssignValue::Default if def.generated.is_some() || def.row_time.is_some() => continue,
                 AssignValue::Default => store::default_of(def, mode, self.cx.values, self.cx.warnings)?,
                 AssignValue::Expr(e) => {
                     if reads_row {
@@ -243,14 +244,15 @@ impl Exec<'_, '_> {
         mode: StoreMode,
     ) -> SqlResult<Value> {
         let def = &plan.table.def.columns[column];
-        if def.generated.is_some() {
+        if def.generated.is_some() || def.row_time.is_some() && !self.cx.settings.insert_history {
             if !value.is_null() {
                 computed::refuse_value(&plan.table, column, mode, self.cx.warnings)?;
             }
             return Ok(Value::Null);
         }
-        if value.is_null() && (def.auto_increment || is_auto_timestamp(def)) {
-            if def.auto_increment {
+        let own_value = def.auto_increment || def.row_time.is_some();
+        if value.is_null() && (own_value || is_auto_timestamp(def)) {
+            if own_value {
                 return Ok(Value::Null);
             }
             return Ok(store::now_for(&def.ty, self.cx.values));
@@ -304,6 +306,8 @@ impl Exec<'_, '_> {
         let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
         let explicit = progress.last_explicit;
         let generated = self.fill_auto_increment(&plan.table, &mut values, progress)?;
+        let given = if self.cx.settings.insert_history { &plan.columns[..] } else { &[] };
+        versioning::begin(&plan.table, &mut values, given, self.cx.values)?;
         if let Some(program) = computed::program_of(&plan.table)? {
             self.compute_row(&plan.table, program, &mut values, mode)?;
             match self.check_row(&plan.table, program, &values) {
@@ -434,6 +438,7 @@ impl Exec<'_, '_> {
             return Ok(());
         }
         self.cx.trx.update(&table.table, found, body).map_err(|e| self.row_error(e, table, Some(body)))?;
+        self.keep_version(table, found)?;
         progress.affected += 1;
         progress.duplicates += 1;
         Ok(())
@@ -478,6 +483,7 @@ impl Exec<'_, '_> {
         let mode = StoreMode { nulls: update_nulls(table), ..mode };
         let changes = self.assigned_values(plan.slot, table, assignments, mode)?;
         let after = plan.returning.is_some().then(|| changes.clone());
+        let kept = u64::from(versioning::keeps_history(table, &changes));
         let changed = if trigger::fires(table, TriggerEvent::Update) {
             let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
             self.change_own_row(table, &found, changes, &[], mode)?
@@ -487,7 +493,7 @@ impl Exec<'_, '_> {
         if let Some(after) = after {
             self.return_changed(plan, &found, after)?;
         }
-        progress.affected += if changed { 2 } else { u64::from(self.cx.settings.found_rows) };
+        progress.affected += if changed { 2 + kept } else { u64::from(self.cx.settings.found_rows) };
         if let Some(auto) = table.def.auto_increment() {
             let view = row_format::RowView::new(&table.table.spec().layout, &found.body);
             if let Ok(Value::Int(id)) = view.and_then(|v| v.value(auto)) {

@@ -57,6 +57,7 @@ mod store;
 mod subquery;
 mod trigger;
 mod update;
+mod versioning;
 mod window;
 mod written;
 

@@ -25,6 +25,7 @@ use crate::exec::Exec;
 use crate::row;
 use crate::row_conversion::{Conversions, Reading, reading, wire_of};
 use crate::store::{self, Nulls, StoreMode};
+use crate::versioning;
 
 const LOCKING: ReadMode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
 
@@ -126,6 +127,7 @@ impl Applier<'_, '_, '_> {
                 None => store::default_of(column, LAX, self.exec.cx.values, self.exec.cx.warnings)?,
             });
         }
+        versioning::fill(self.table, &mut values, &|i| i < image.columns.len(), self.exec.cx.values);
         row::body_of(&self.table.table.spec().layout, &values, &mut self.body)?;
         self.exec.cx.trx.insert(&self.table.table, &self.body).map_err(|e| self.error(e, true))?;
         self.exec.row_written(self.table, None, &self.body)?;
@@ -164,7 +166,10 @@ impl Applier<'_, '_, '_> {
 
     fn delete(&mut self, before: &Image<'_>) -> SqlResult<()> {
         self.find(before)?;
-        self.exec.remove_row(self.table, &self.found)
+        // The end of a version is in the event itself.
+        let gone = self.exec.cx.trx.delete(&self.table.table, &self.found);
+        gone.map_err(|e| self.error(e, false))?;
+        self.exec.row_deleted(self.table, &self.found.body)
     }
 
     /// Reads and locks the row that the image tells apart.

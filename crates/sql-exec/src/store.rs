@@ -138,7 +138,11 @@ pub(crate) fn default_of(
         DefaultValue::None if def.auto_increment => Ok(Value::Null),
         // Its value comes later, from its row.
         DefaultValue::Expression(_) => Ok(Value::Null),
-        DefaultValue::None if def.generated.is_some() || mode.nulls == Nulls::Late => Ok(Value::Null),
+        DefaultValue::None
+            if def.generated.is_some() || def.row_time.is_some() || mode.nulls == Nulls::Late =>
+        {
+            Ok(Value::Null)
+        }
         // An ENUM has its first member by default.
         DefaultValue::None if matches!(def.ty, ColumnType::Enum { .. }) => Ok(implicit_default(&def.ty)),
         DefaultValue::None => {

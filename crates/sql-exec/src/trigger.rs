@@ -41,6 +41,11 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Whether the value of a column comes from elsewhere than the statement.
+fn makes_itself(def: &catalog::ColumnDef) -> bool {
+    def.auto_increment || def.generated.is_some() || def.row_time.is_some()
+}
+
 /// A changed column with its new value, of all that are not computed.
 type Changes = Vec<(usize, Value)>;
 
@@ -107,7 +112,7 @@ impl Exec<'_, '_> {
         mode: StoreMode,
     ) -> SqlResult<()> {
         for (i, def) in table.def.columns.iter().enumerate() {
-            if !values[i].is_null() || def.nullable || def.auto_increment || def.generated.is_some() {
+            if !values[i].is_null() || def.nullable || makes_itself(def) {
                 continue;
             }
             let missing = !named.contains(&i) && matches!(def.default, DefaultValue::None);
@@ -177,7 +182,8 @@ impl Exec<'_, '_> {
             self.check_view(rules, &new)?;
         }
         let columns = &table.def.columns;
-        let changes = (0..new.len()).filter(|i| assigned[*i] && columns[*i].generated.is_none());
+        let changes = (0..new.len())
+            .filter(|i| assigned[*i] && columns[*i].generated.is_none() && columns[*i].row_time.is_none());
         let changes: Changes = changes.map(|i| (i, new[i].clone())).collect();
         let changed = self.change_row(table, found, changes)?;
         if table.triggers.iter().any(|t| t.event == TriggerEvent::Update && !t.before) {

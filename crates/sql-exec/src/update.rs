@@ -25,6 +25,7 @@ use crate::outcome::Outcome;
 use crate::row;
 use crate::store::{self, Nulls, StoreMode};
 use crate::trigger;
+use crate::versioning;
 use sql_plan::keys::{self, PointKey};
 
 /// A row to be changed: its target, the row, and its new values.
@@ -33,6 +34,8 @@ type FoundRow = (usize, RowBuf, Vec<(usize, Value)>);
 impl Exec<'_, '_> {
     pub(crate) fn update(&mut self, plan: &UpdatePlan) -> SqlResult<Outcome> {
         let before = self.cx.warnings.count();
+        let versioned = plan.targets.iter().any(|t| t.table.def.versioning().is_some());
+        self.versions = 0;
         for target in &plan.targets {
             self.say_updated_columns(&target.table, &target.assignments);
         }
@@ -57,7 +60,8 @@ impl Exec<'_, '_> {
         Ok(Outcome {
             affected_rows: if self.cx.settings.found_rows { matched } else { changed },
             info: format!(
-                "Rows matched: {matched}  Changed: {changed}  Warnings: {}",
+                "Rows matched: {matched}  Changed: {changed}  {}Warnings: {}",
+                if versioned { format!("Inserted: {}  ", self.versions) } else { String::new() },
                 self.cx.warnings.count() - before
             ),
             ..Outcome::default()
@@ -194,6 +198,9 @@ impl Exec<'_, '_> {
             let def = &table.def.columns[assignment.column];
             let value = match &assignment.value {
                 AssignValue::Default if def.generated.is_some() => continue,
+                AssignValue::Default if def.row_time.is_some() => {
+                    return Err(SqlError::NoDefault(def.name.clone()));
+                }
                 AssignValue::Default if matches!(def.default, DefaultValue::Expression(_)) => {
                     let row = self.slot_values(slot)?;
                     self.column_default(table, assignment.column, &row, mode)?
@@ -201,7 +208,7 @@ impl Exec<'_, '_> {
                 AssignValue::Default => store::default_of(def, mode, self.cx.values, self.cx.warnings)?,
                 AssignValue::Expr(e) => e.eval(self)?,
             };
-            if def.generated.is_some() {
+            if def.generated.is_some() || def.row_time.is_some() {
                 if !value.is_null() {
                     computed::refuse_value(table, assignment.column, mode, self.cx.warnings)?;
                 }
@@ -227,6 +234,7 @@ impl Exec<'_, '_> {
         mode: StoreMode,
     ) -> SqlResult<bool> {
         let fires = trigger::fires(&target.table, TriggerEvent::Update);
+        self.versions += u64::from(versioning::keeps_history(&target.table, &changes));
         if !fires && !target.rules.is_empty() {
             let mut values = Vec::new();
             let view = RowView::new(&target.table.table.spec().layout, &found.body);
@@ -294,8 +302,13 @@ impl Exec<'_, '_> {
         let mut body = std::mem::take(&mut self.cx.workspace.body);
         let outcome = (|| {
             row::rebuild(layout, &found.body, &changes, &mut body)?;
-            if body == found.body {
+            let versions = versioning::keeps_history(table, &changes);
+            if body == found.body && !versions {
                 return Ok(false);
+            }
+            if let Some((start, _)) = table.def.versioning().filter(|_| versions) {
+                changes.push((start, Value::Timestamp(versioning::now(self.cx.values))));
+                row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
             if stamp_now(table, &mut changes, self.cx.values) || table.def.has_expressions() {
                 self.complete_changes(table, found, &mut changes)?;
@@ -305,6 +318,9 @@ impl Exec<'_, '_> {
                 .trx
                 .update(&table.table, found, &body)
                 .map_err(|e| self.row_error(e, table, Some(&body)))?;
+            if versions {
+                self.keep_version(table, found)?;
+            }
             Ok(true)
         })();
         let outcome = match outcome {
@@ -370,7 +386,10 @@ impl Exec<'_, '_> {
     }
 
     pub(crate) fn delete(&mut self, plan: &DeletePlan) -> SqlResult<Outcome> {
-        let affected = if let Some(key) = self.point_access(&plan.select)
+        let affected = if plan.history {
+            self.delete_history(plan)?
+        } else if let Some(key) = self.point_access(&plan.select)
+            && plan.targets[0].1.def.versioning().is_none()
             && plan.targets.len() == 1
             && plan.returning.is_none()
             && plan.select.steps[0].on.is_none()
@@ -521,6 +540,7 @@ fn is_plain(plan: &UpdatePlan) -> bool {
         && values
         && target.rules.is_empty()
         && !target.table.def.has_expressions()
+        && target.table.def.versioning().is_none()
         && plan.select.gate.is_none()
         && plan.select.steps[0].on.as_ref().is_none_or(reads_row_only)
 }

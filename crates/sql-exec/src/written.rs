@@ -80,7 +80,7 @@ impl Exec<'_, '_> {
             columns.add_where(table, |_| true);
         }
         assignments.iter().for_each(|a| columns.add(a.column));
-        columns.add_where(table, |def| def.on_update_now);
+        columns.add_where(table, |def| def.on_update_now || def.row_time.is_some());
         self.cx.trx.set_written_columns(&table.table, columns.0.into());
     }
 }
@@ -88,6 +88,7 @@ impl Exec<'_, '_> {
 /// An INSERT that does not name the column computes its value.
 fn makes_value(def: &ColumnDef) -> bool {
     def.auto_increment
+        || def.row_time.is_some()
         || def.generated.as_ref().is_some_and(|g| g.stored)
         || match def.default {
             DefaultValue::CurrentTimestamp | DefaultValue::Expression(_) => true,

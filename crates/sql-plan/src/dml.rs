@@ -7,12 +7,12 @@ use catalog::program::TriggerEvent;
 use catalog::{TableHandle, same_name};
 use sql_syntax::ast;
 
-use crate::access::{self, JoinInput};
+use crate::access::{self, FromTable, JoinInput};
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot};
 use crate::plan::{
     Access, AssignValue, Assignment, DeletePlan, InsertPlan, InsertSource, LockMode, LockWaitPolicy,
-    OnDuplicate, QueryPlan, Returning, SelectPlan, UpdatePlan, UpdateTarget, ViewRule,
+    OnDuplicate, QueryPlan, Returning, SelectPlan, Source, UpdatePlan, UpdateTarget, ViewRule,
 };
 use crate::planner::Planner;
 use crate::query::base_scope_table;
@@ -128,7 +128,7 @@ fn insert_target<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> Sql
         }
         let slot = planner.new_slot()?;
         planner.guard_slot(slot, &schema, &name);
-        let columns = insert_columns(&table, insert)?;
+        let columns = insert_columns(planner, &table, insert)?;
         for column in &columns {
             planner.check_column_for(slot, &table.def.columns[*column].name, Privileges::INSERT)?;
         }
@@ -168,17 +168,23 @@ pub(crate) fn refuse_virtual(planner: &Planner<'_>, name: &ast::ObjectName<'_>) 
     Ok(())
 }
 
-fn insert_columns(table: &TableHandle, insert: &ast::Insert<'_>) -> SqlResult<Vec<usize>> {
+fn insert_columns(
+    planner: &Planner<'_>,
+    table: &TableHandle,
+    insert: &ast::Insert<'_>,
+) -> SqlResult<Vec<usize>> {
     if insert.columns.is_empty() {
         return Ok((0..table.def.columns.len()).filter(|i| !table.def.columns[*i].invisible).collect());
     }
     let mut out: Vec<usize> = Vec::with_capacity(insert.columns.len());
+    let with_history = planner.inserts_history();
     for column in insert.columns {
         let name = Name::of(column);
         let clause = Clause::InsertInto;
         let found = table
             .def
             .column(&name.column)
+            .filter(|i| !table.def.columns[*i].hidden || with_history)
             .filter(|_| name.table.as_ref().is_none_or(|t| *t == table.def.name))
             .ok_or_else(|| SqlError::UnknownColumn { name: name.text(), clause })?;
         if out.contains(&found) {
@@ -274,6 +280,10 @@ pub(crate) fn assignments_for<'a>(
             }
             return Err(SqlError::UnknownColumn { name: Name::of(&item.column).text(), clause });
         };
+        let mut tables = planner.scope().tables.iter();
+        if tables.any(|t| t.slot == column.slot && t.is_hidden(usize::from(column.column))) {
+            return Err(SqlError::UnknownColumn { name: Name::of(&item.column).text(), clause });
+        }
         if matches!(item.value, ast::Expr::Ignore) {
             continue;
         }
@@ -394,7 +404,9 @@ fn moves_in_scan(select: &SelectPlan, target: &UpdateTarget) -> bool {
     let Some(index) = step.access.index() else { return true };
     let changed = |column: usize| target.assignments.iter().any(|a| a.column == column);
     let parts = def.indexes[index].parts.iter().chain(&def.indexes[0].parts);
-    parts.into_iter().any(|p| changed(p.column))
+    // A versioned row begins anew.
+    let begins = def.versioning().map(|(start, _)| start);
+    parts.into_iter().any(|p| changed(p.column) || begins == Some(p.column))
         || def
             .columns
             .iter()
@@ -428,13 +440,41 @@ fn walk(e: &Expr, look: &mut dyn FnMut(&Expr)) {
 }
 
 pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
-    if delete.history.is_some() || delete.portion.is_some() {
-        return Err(SqlError::not_supported("HISTORY and PORTION of DELETE"));
+    if delete.portion.is_some() {
+        return Err(SqlError::not_supported("FOR PORTION OF of DELETE"));
     }
     planner.scopes.push(Scope::default());
-    let plan = delete_in_scope(planner, delete);
+    let plan = match delete.history {
+        Some(time) => delete_history(planner, delete, time),
+        None => delete_in_scope(planner, delete),
+    };
     planner.scopes.pop();
     plan
+}
+
+/// DELETE HISTORY: a scan of one table.
+fn delete_history<'a>(
+    planner: &mut Planner<'a>,
+    delete: &ast::Delete<'a>,
+    time: &ast::SystemTime<'a>,
+) -> SqlResult<DeletePlan> {
+    let [ast::TableRef::Table(factor)] = delete.tables else { return Err(SqlError::NoTablesUsed) };
+    let (schema, name) = planner.table_name(&factor.name)?;
+    planner.check_table(&schema, &name, Privileges::DELETE_HISTORY)?;
+    if planner.view(&schema, &name).is_some() {
+        let text = format!("'{name}' is a view");
+        return Err(SqlError::Other { errno: 1965, state: *b"42S02", text });
+    }
+    let table = planner.base_table(&factor.name, &name)?;
+    planner.changes(&table)?;
+    let slot = planner.new_slot()?;
+    planner.scope_mut().add(base_scope_table(slot, name.clone(), &table))?;
+    let mut join = JoinInput::default();
+    join.tables.push(FromTable::new(slot, Source::Table(table.clone()), name));
+    join.conditions = planner.past_versions(&table, time, slot)?;
+    let select = find_rows(planner, join, &[], None)?;
+    let targets = vec![(slot, table)];
+    Ok(DeletePlan { select, targets, ignore: false, buffered: false, returning: None, history: true })
 }
 
 fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
@@ -467,5 +507,5 @@ fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> S
     let returning = returning(planner, delete.returning)?;
     let select = find_rows(planner, join, delete.order_by, delete.limit)?;
     let buffered = select.steps.len() > 1 || !select.order.is_empty() || reads_itself(&select, &[]);
-    Ok(DeletePlan { select, targets, ignore: delete.ignore, buffered, returning })
+    Ok(DeletePlan { select, targets, ignore: delete.ignore, buffered, returning, history: false })
 }

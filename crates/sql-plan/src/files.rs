@@ -77,7 +77,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
             ast::LoadTarget::Column(column) => {
                 let name = Name::of(column);
                 let clause = Clause::Select;
-                let found = table.def.column(&name.column);
+                let found = table.def.column(&name.column).filter(|i| !table.def.columns[*i].hidden);
                 let found = found.ok_or_else(|| SqlError::UnknownColumn { name: name.text(), clause })?;
                 LoadTarget::Column(found)
             }

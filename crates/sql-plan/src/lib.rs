@@ -12,6 +12,7 @@
 //! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
 //! | `keys` | key ranges of values |
 //! | `views`, `view_text` | views in queries; their text |
+//! | `versioning` | FOR SYSTEM_TIME |
 //! | `program` | expressions of table definitions |
 //! | `plan`, `expr`, `meta` | the result |
 //! | `eval`, `ops`, `like` | evaluation |
@@ -48,6 +49,7 @@ pub mod relations;
 mod rollup;
 mod scope;
 pub mod typing;
+pub mod versioning;
 pub mod view_text;
 mod views;
 mod window;

@@ -635,6 +635,8 @@ pub struct DeletePlan {
     pub ignore: bool,
     pub buffered: bool,
     pub returning: Option<Returning>,
+    /// DELETE HISTORY: old versions go for good.
+    pub history: bool,
 }
 
 impl QueryPlan {

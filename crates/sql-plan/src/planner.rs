@@ -10,12 +10,13 @@ use types::{Context, SqlMode, Value};
 
 use crate::dml;
 use crate::error::{Clause, SqlError, SqlResult};
-use crate::expr::{Expr, Slot, SlotSet};
+use crate::expr::{Expr, Slot, SlotSet, Typed};
 use crate::guard::{Guard, Guarded};
 use crate::meta::ExprType;
 use crate::plan::{Plan, PlanKind, QueryPlan};
 use crate::recursive::CommonTable;
 use crate::scope::Scope;
+use crate::versioning::Inherited;
 
 /// What the planner asks of the session.
 pub trait Variables {
@@ -111,6 +112,10 @@ pub(crate) struct Planner<'a> {
     pub(crate) context: Context,
     /// Whose privileges count.
     pub(crate) guarded: Guarded,
+    /// FOR SYSTEM_TIME of the view or derived table that is being planned.
+    pub(crate) inherited: Option<Inherited>,
+    /// What moment versioned tables are read at, when they say nothing themselves.
+    pub(crate) as_of: Option<Typed>,
 }
 
 /// Plans a statement that reads or changes rows. `None` for every other kind of statement.
@@ -121,7 +126,10 @@ pub fn plan<'a>(
 ) -> SqlResult<Option<Plan>> {
     let mut planner = Planner::new(cx);
     let kind = match statement {
-        ast::Statement::Query(query) => PlanKind::Query(planner.top_query(query)?),
+        ast::Statement::Query(query) => {
+            planner.as_of = planner.session_as_of();
+            PlanKind::Query(planner.top_query(query)?)
+        }
         ast::Statement::Insert(insert) => PlanKind::Insert(dml::insert(&mut planner, insert)?),
         ast::Statement::LoadData(load) => PlanKind::Insert(crate::files::load_data(&mut planner, load)?),
         ast::Statement::Update(update) => PlanKind::Update(dml::update(&mut planner, update)?),
@@ -163,6 +171,8 @@ impl<'a> Planner<'a> {
             changing: false,
             context: crate::fold::context(cx),
             guarded: Guarded::by(cx.variables.guard()),
+            inherited: None,
+            as_of: None,
         }
     }
 

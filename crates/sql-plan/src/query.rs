@@ -515,11 +515,13 @@ impl<'a> Planner<'a> {
             ast::TableRef::Table(factor) => self.table_factor(factor, join),
             ast::TableRef::Derived(derived) => {
                 let alias = derived.alias.text().into_owned();
-                if self.merge_derived(derived.query, &alias, derived.columns, join)? {
-                    return Ok(());
-                }
-                let plan = self.detached_query(derived.query)?;
-                self.add_derived(plan, alias, derived.columns, join)
+                self.in_period(derived.system_time, &alias.clone(), |planner| {
+                    if planner.merge_derived(derived.query, &alias, derived.columns, join)? {
+                        return Ok(());
+                    }
+                    let plan = planner.detached_query(derived.query)?;
+                    planner.add_derived(plan, alias, derived.columns, join)
+                })
             }
             ast::TableRef::List(list) => self.add_tables(list, join),
             ast::TableRef::Join(inner) => self.join(inner, join),
@@ -536,17 +538,21 @@ impl<'a> Planner<'a> {
     }
 
     fn table_factor(&mut self, factor: &ast::TableFactor<'a>, join: &mut JoinInput) -> SqlResult<()> {
-        if !factor.partitions.is_empty() || factor.system_time.is_some() {
-            return Err(SqlError::not_supported("partitions and system versioning"));
+        if !factor.partitions.is_empty() {
+            return Err(SqlError::not_supported("partitions"));
         }
+        let time = factor.system_time;
         let alias = factor.alias.unwrap_or(factor.name.name).text().into_owned();
         if factor.name.database.is_none()
             && let Some(at) = self.common.iter().rposition(|c| c.name == factor.name.name.text())
         {
-            return self.common_table(at, alias, join);
+            return self.in_period(time, &alias.clone(), |planner| planner.common_table(at, alias, join));
         }
         let (schema, name) = self.table_name(&factor.name)?;
         if let Some(table) = (self.cx.virtual_table)(&schema, &name) {
+            if time.is_some() {
+                return Err(crate::versioning::not_versioned(&name));
+            }
             if schema == "mysql" {
                 self.check_from(&schema, &name)?;
             }
@@ -566,7 +572,7 @@ impl<'a> Planner<'a> {
         }
         self.check_from(&schema, &name)?;
         if let Some(view) = self.view(&schema, &name) {
-            return self.view_factor(&view, alias, join);
+            return self.in_period(time, &name, |planner| planner.view_factor(&view, alias, join));
         }
         if self.cx.catalog.table(&schema, &name).is_none()
             && let Some(series) = Series::of_name(&name)
@@ -595,7 +601,7 @@ impl<'a> Planner<'a> {
             table.hints.push((hint.kind, indexes));
         }
         join.tables.push(table);
-        Ok(())
+        self.add_versions(&handle, time, slot, join)
     }
 
     pub(crate) fn add_derived(
@@ -676,8 +682,9 @@ impl<'a> Planner<'a> {
         }
         if node.natural {
             let tables = &self.scope().tables;
-            let left = tables[from..middle].iter().flat_map(|t| &t.columns).filter(|c| !c.merged);
-            let right: Vec<&ScopeColumn> = tables[middle..].iter().flat_map(|t| &t.columns).collect();
+            let left = tables[from..middle].iter().flat_map(ScopeTable::own_columns).filter(|c| !c.merged);
+            let right: Vec<&ScopeColumn> =
+                tables[middle..].iter().flat_map(ScopeTable::own_columns).collect();
             let names: Vec<String> = left
                 .filter(|l| right.iter().any(|r| catalog::same_name(&r.name, &l.name)))
                 .map(|c| c.name.clone())

@@ -60,6 +60,18 @@ pub(crate) struct ViewBase {
     pub(crate) rules: Vec<ViewRule>,
 }
 
+impl ScopeTable {
+    /// Its columns without those that came with system versioning.
+    pub(crate) fn own_columns(&self) -> impl Iterator<Item = &ScopeColumn> {
+        (0..self.columns.len()).filter(|i| !self.is_hidden(*i)).map(|i| &self.columns[i])
+    }
+
+    /// Whether a column came with system versioning: only expressions can name it.
+    pub(crate) fn is_hidden(&self, column: usize) -> bool {
+        self.handle.as_ref().is_some_and(|h| h.def.columns[column].hidden)
+    }
+}
+
 /// The names of one query block.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {

@@ -11,6 +11,7 @@ use sql_syntax::{Arena, ParseOptions, PrintStyle, ast};
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::planner::PlanContext;
 use crate::scope::Name;
+use crate::versioning::{MICROSECONDS, is_now};
 
 /// A view's query as text, and the names of its columns.
 pub struct ViewText {
@@ -391,7 +392,8 @@ impl<'a> Qualifier<'a, '_> {
                     own => own.iter().map(|c| c.text().into_owned()).collect(),
                 };
                 self.add(derived.alias, String::new(), columns);
-                ast::TableRef::Derived(self.arena.alloc(ast::Derived { query, ..**derived }))
+                let system_time = self.time(derived.system_time)?;
+                ast::TableRef::Derived(self.arena.alloc(ast::Derived { query, system_time, ..**derived }))
             }
             ast::TableRef::List(list) => {
                 let made: SqlResult<Vec<_>> = list.iter().map(|t| self.table(t)).collect();
@@ -403,6 +405,30 @@ impl<'a> Qualifier<'a, '_> {
             }
             ast::TableRef::JsonTable(_) => return Err(SqlError::not_supported("JSON_TABLE in a view")),
         })
+    }
+
+    /// The points of FOR SYSTEM_TIME; the moment now with its microseconds.
+    fn time(&mut self, time: Option<&ast::SystemTime<'a>>) -> SqlResult<Option<&'a ast::SystemTime<'a>>> {
+        use ast::SystemTime as T;
+        let mut point = |p: &ast::SystemPoint<'a>| -> SqlResult<ast::SystemPoint<'a>> {
+            let value = match p.value {
+                ast::Expr::Call(call) if is_now(call) => {
+                    let call = ast::Call { args: MICROSECONDS, ..*call };
+                    ast::Expr::Call(self.arena.alloc(call))
+                }
+                other => other,
+            };
+            Ok(ast::SystemPoint { value: rewrite::expr(self, &value)?, ..*p })
+        };
+        let made = match time {
+            None => return Ok(None),
+            Some(T::All) => T::All,
+            Some(T::AsOf(at)) => T::AsOf(point(at)?),
+            Some(T::Before(at)) => T::Before(point(at)?),
+            Some(T::Between(from, to)) => T::Between(point(from)?, point(to)?),
+            Some(T::FromTo(from, to)) => T::FromTo(point(from)?, point(to)?),
+        };
+        Ok(Some(self.arena.alloc(made)))
     }
 
     /// A derived table or an alias: its columns are qualified with the alias alone.
@@ -433,7 +459,8 @@ impl<'a> Qualifier<'a, '_> {
         };
         let database = (self.strip != Some(schema.as_str())).then(|| self.word(&schema));
         let shown = ast::ObjectName { database, name: factor.name.name };
-        let made = ast::TableFactor { name: shown, ..*factor };
+        let system_time = self.time(factor.system_time)?;
+        let made = ast::TableFactor { name: shown, system_time, ..*factor };
         if let Some(view) = self.cx.catalog.view(&schema, &name) {
             let columns = view.columns.iter().map(|c| c.name.clone()).collect();
             self.add(alias, schema, columns);

@@ -253,12 +253,15 @@ impl<'a> Planner<'a> {
         inner.view_stack = std::mem::take(&mut self.view_stack);
         inner.view_stack.push(name);
         inner.changing = self.changing;
+        inner.inherited = self.inherited.take();
+        inner.as_of.clone_from(&self.as_of);
         let outcome = body(&mut inner, query);
         (self.next_slot, self.next_subquery) = (inner.next_slot, inner.next_subquery);
         self.tables = std::mem::take(&mut inner.tables);
         self.views = std::mem::take(&mut inner.views);
         self.view_stack = std::mem::take(&mut inner.view_stack);
         self.view_stack.pop();
+        self.inherited = inner.inherited.take();
         outcome.map_err(|e| match e {
             SqlError::NoSuchTable { .. } | SqlError::UnknownColumn { .. } | SqlError::UnknownFunction(_) => {
                 invalid(view)

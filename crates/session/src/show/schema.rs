@@ -203,7 +203,7 @@ pub(super) fn columns(session: &Session, name: &ObjectName<'_>, full: bool) -> R
         defined.columns().iter().for_each(|column| list.row(virtual_column(column, full)));
     }
     let Some(found) = found else { return Ok(list) };
-    for (i, column) in found.columns().iter().enumerate() {
+    for (i, column) in found.columns().iter().enumerate().filter(|(_, c)| !c.hidden) {
         let mut row = vec![s(&column.name), s(&column.type_text())];
         if full {
             let collation = column.ty.collation().filter(|c| !c.is_binary());
@@ -254,6 +254,9 @@ pub(crate) fn extra_text(column: &ColumnDef) -> String {
         let kind = if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" };
         return if column.invisible { format!("{kind}, INVISIBLE") } else { kind.to_owned() };
     }
+    if column.row_time.is_some() {
+        return if column.invisible { "STORED GENERATED, INVISIBLE" } else { "STORED GENERATED" }.to_owned();
+    }
     let mut parts = Vec::new();
     if column.auto_increment {
         parts.push("auto_increment");
@@ -263,6 +266,9 @@ pub(crate) fn extra_text(column: &ColumnDef) -> String {
     }
     if column.invisible {
         parts.push("INVISIBLE");
+    }
+    if column.unversioned {
+        parts.push("WITHOUT SYSTEM VERSIONING");
     }
     parts.join(", ")
 }
@@ -297,7 +303,8 @@ pub(super) fn indexes(session: &Session, name: &ObjectName<'_>) -> Result<Listin
         if !index.parts.iter().all(|part| seen(part.column)) {
             continue;
         }
-        for (i, part) in index.parts.iter().enumerate() {
+        let shown = index.parts.iter().enumerate().filter(|(_, p)| !def.columns[p.column].hidden);
+        for (i, part) in shown {
             let column = &def.columns[part.column];
             let cardinality =
                 handle.cardinality(number, i + 1).map_or(Value::Null, |rows| Value::Int(rows as i64));
@@ -357,7 +364,11 @@ fn described(session: &Session, name: &ObjectName<'_>) -> Result<Described, Clie
 
 /// What kind of table information_schema says it is.
 pub(crate) fn table_type(table: &TableHandle) -> &'static str {
-    if table.def.sequence.is_some() { "SEQUENCE" } else { "BASE TABLE" }
+    match &table.def {
+        def if def.sequence.is_some() => "SEQUENCE",
+        def if def.versioning().is_some() => "SYSTEM VERSIONED",
+        _ => "BASE TABLE",
+    }
 }
 
 /// SHOW CREATE SEQUENCE.
@@ -501,7 +512,7 @@ pub(crate) fn field_list(
     session.need_some_of_table(&object, accounts::Privileges::COLUMN)?;
     let found = described(session, &object)?;
     let mut out = Vec::new();
-    for (i, column) in found.columns().iter().enumerate() {
+    for (i, column) in found.columns().iter().enumerate().filter(|(_, c)| !c.hidden) {
         let matches = wild.is_empty()
             || sql_plan::like::matches(
                 charset::Collation::UTF8MB3_GENERAL_CI,

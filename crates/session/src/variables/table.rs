@@ -573,9 +573,9 @@ variables! {
     SYNC_RELAY_LOG: "sync_relay_log", Global, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;
     SYNC_RELAY_LOG_INFO: "sync_relay_log_info", Global, uint(0, 4294967295, 1), "10000", Dynamic, Arg::Required, Inert;
     SYSTEM_TIME_ZONE: "system_time_zone", Global, Kind::Text, "UTC", Fixed, Arg::No, Fact;
-    SYSTEM_VERSIONING_ALTER_HISTORY: "system_versioning_alter_history", Both, Kind::Enum(&["ERROR", "KEEP"]), "ERROR", Dynamic, Arg::Required, Inert;
-    SYSTEM_VERSIONING_ASOF: "system_versioning_asof", Both, Kind::Text, "DEFAULT", Dynamic, Arg::No, Inert;
-    SYSTEM_VERSIONING_INSERT_HISTORY: "system_versioning_insert_history", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
+    SYSTEM_VERSIONING_ALTER_HISTORY: "system_versioning_alter_history", Both, Kind::Enum(&["ERROR", "KEEP"]), "ERROR", Dynamic, Arg::Required, Wired;
+    SYSTEM_VERSIONING_ASOF: "system_versioning_asof", Both, Kind::Text, "DEFAULT", Dynamic, Arg::No, Wired;
+    SYSTEM_VERSIONING_INSERT_HISTORY: "system_versioning_insert_history", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
     TABLE_DEFINITION_CACHE: "table_definition_cache", Global, uint(400, 2097152, 1), "400", Dynamic, Arg::Required, Inert;
     TABLE_OPEN_CACHE: "table_open_cache", Global, uint(10, 1048576, 1), "2000", Dynamic, Arg::Required, Inert;
     TABLE_OPEN_CACHE_INSTANCES: "table_open_cache_instances", Global, uint(1, 64, 1), "8", Fixed, Arg::Required, Inert;

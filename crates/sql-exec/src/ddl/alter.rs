@@ -18,6 +18,7 @@ use super::copy::{self, ColumnSource};
 use super::create::{self, NewIndex};
 use super::foreign::{self, NewForeignKey};
 use super::rules::{self, PendingRules};
+use super::versioning;
 use super::way::{self, Demand, Way};
 use super::{DdlContext, check_name, online, storage_error};
 use crate::outcome::Outcome;
@@ -37,6 +38,7 @@ struct Altered<'a> {
     /// MariaDB copies row by row for this change too, and counts the rows.
     counts_rows: bool,
     demand: Demand<'a>,
+    versioning: versioning::Declared,
 }
 
 impl Altered<'_> {
@@ -52,6 +54,7 @@ impl Altered<'_> {
             rebuild: false,
             counts_rows: false,
             demand: Demand::default(),
+            versioning: versioning::Declared::default(),
         }
     }
 }
@@ -70,6 +73,8 @@ fn named(def: &TableDef, index: &IndexDef) -> NewIndex {
         comment: index.comment.clone(),
         using_btree: index.using_btree,
         ignored: index.ignored,
+        without_overlaps: index.without_overlaps,
+        ends_hidden: index.parts.last().is_some_and(|p| def.columns[p.column].hidden),
     }
 }
 
@@ -87,6 +92,7 @@ pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     if old.def.sequence.is_some() && !s.actions.iter().all(|a| matches!(a, ast::AlterAction::Rename { .. })) {
         return Err(SqlError::not_supported("ALTER TABLE of a sequence"));
     }
+    versioning::check_alter(&old.def, s.actions, cx.settings.alter_history)?;
     let mut new = Altered::new(&old.def);
     for action in s.actions {
         apply(action, &mut new, cx)?;
@@ -106,6 +112,9 @@ pub(super) fn create_index(s: &ast::CreateIndex<'_>, cx: &mut DdlContext<'_>) ->
     (new.demand.algorithm, new.demand.lock) = (s.algorithm, s.lock);
     new.demand.check_words()?;
     let index = create::index_of(&s.index)?;
+    if index.unique && old.def.versioning().is_some() && !cx.settings.alter_history {
+        return Err(versioning::not_allowed(&old.def));
+    }
     if s.mode.or_replace {
         new.indexes.retain(|i| !matches(i, index.name.as_deref()));
     }
@@ -235,6 +244,15 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             Ok(())
         }
         A::ConvertCharset { charset, collation } => convert_charset(charset, *collation, new),
+        A::AddSystemVersioning | A::Option(ast::TableOption::WithSystemVersioning) => {
+            if new.def.versioning().is_some() {
+                return Err(versioning::already_versioned(&new.def));
+            }
+            new.versioning.table = true;
+            (new.rebuild, new.counts_rows) = (true, true);
+            new.demand.need(Way::Copy, None);
+            Ok(())
+        }
         A::Option(option) => {
             match option {
                 // A table that is given the engine it has is made anew: the way to give up its old formats.
@@ -310,8 +328,16 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             Ok(())
         }
         A::DropConstraint { if_exists, name } => drop_constraint(&name.text(), *if_exists, new, cx),
-        A::AddPeriod { .. } | A::DropPeriod { .. } | A::AddSystemVersioning | A::DropSystemVersioning => {
-            Err(SqlError::not_supported("system versioning"))
+        A::AddPeriod { name, start, end, .. } if name.is("system_time") => {
+            new.versioning.period = Some((start.text().into_owned(), end.text().into_owned()));
+            Ok(())
+        }
+        A::AddPeriod { .. } | A::DropPeriod { .. } => Err(SqlError::not_supported("ALTER TABLE of periods")),
+        A::DropSystemVersioning => {
+            versioning::remove(&mut new.def, &mut new.sources, &mut new.indexes)?;
+            new.rebuild = true;
+            new.demand.need(Way::Copy, None);
+            Ok(())
         }
         A::DiscardTablespace | A::ImportTablespace => {
             Err(SqlError::not_supported("transportable tablespaces"))
@@ -394,6 +420,7 @@ fn add_column<'a>(
         }
         return Err(error);
     }
+    new.versioning.note(&made.def.name, made.versioned);
     let at = place(position, new, new.def.columns.len())?;
     create::key_of_column(&made, &mut new.indexes);
     let computed = made.rules.generated.is_some_and(|g| g.stored) || made.rules.default.is_some();
@@ -416,12 +443,19 @@ fn add_column<'a>(
         new.foreign.push(foreign::of_column(references, &made.def.name, &new.def.schema, cx)?);
     }
     new.sources.insert(at, source);
-    new.def.columns.insert(at, made.def);
+    let mut def = made.def;
+    def.unversioned = new.def.versioning().is_some() && made.versioned == Some(false);
+    new.def.columns.insert(at, def);
     Ok(())
 }
 
 fn drop_column(name: &str, if_exists: bool, new: &mut Altered<'_>, cx: &mut DdlContext<'_>) -> SqlResult<()> {
-    let Some(at) = new.def.column(name) else { return missing("COLUMN", name, if_exists, cx) };
+    let Some(at) = new.def.column(name).filter(|at| !new.def.columns[*at].hidden) else {
+        return missing("COLUMN", name, if_exists, cx);
+    };
+    if new.def.columns[at].row_time.is_some() {
+        return Err(SqlError::not_supported("DROP COLUMN of a ROW START or ROW END column"));
+    }
     new.def.columns.remove(at);
     new.sources.remove(at);
     new.rules.forget(name);
@@ -450,7 +484,13 @@ fn change_column<'a>(
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<()> {
     let Some(at) = find_column(old, if_exists, new, cx)? else { return Ok(()) };
-    let made: NewColumn<'a> = columns::column(column, new.def.collation, cx)?;
+    if new.def.columns[at].row_time.is_some() {
+        return Err(versioning::not_changeable(&new.def.columns[at].name));
+    }
+    let mut made: NewColumn<'a> = columns::column(column, new.def.collation, cx)?;
+    let versioned = made.versioned.unwrap_or(!new.def.columns[at].unversioned);
+    made.def.unversioned = new.def.versioning().is_some() && !versioned;
+    new.versioning.note(&made.def.name, made.versioned);
     let taken = new.def.column(&made.def.name).is_some_and(|i| i != at);
     if taken {
         return Err(SqlError::DuplicateColumn(made.def.name));
@@ -571,6 +611,12 @@ fn finish(
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<Outcome> {
     let mut indexes = std::mem::take(&mut new.indexes);
+    if new.def.versioning().is_none() || old.def.versioning().is_none() {
+        new.versioning.finish(&mut new.def, &mut indexes)?;
+        versioning::sources(&new.def, &mut new.sources, cx.values);
+    } else {
+        versioning::add_to_keys(&new.def, &mut indexes)?;
+    }
     foreign::add_indexes(&new.foreign, &mut indexes);
     let previous = new.def.indexes.clone();
     create::finish(&mut new.def, indexes)?;

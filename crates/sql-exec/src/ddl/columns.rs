@@ -1,6 +1,6 @@
 //! Column definitions: types, attributes and defaults as written, checked and completed.
 
-use catalog::{ColumnDef, DefaultLiteral, DefaultValue};
+use catalog::{ColumnDef, DefaultLiteral, DefaultValue, RowTime};
 use charset::Collation;
 use row_format::{ColumnType, IntSize, Severity, store};
 use sql_plan::error::{SqlError, SqlResult};
@@ -22,6 +22,8 @@ pub(super) struct NewColumn<'a> {
     pub(super) explicit_null: bool,
     pub(super) rules: ColumnRules<'a>,
     pub(super) references: Option<&'a ast::References<'a>>,
+    /// WITH or WITHOUT SYSTEM VERSIONING.
+    pub(super) versioned: Option<bool>,
 }
 
 /// Expressions of a column as written: they can be looked at when all columns are known.
@@ -75,6 +77,7 @@ pub(super) fn column<'a>(
         explicit_null: false,
         rules: ColumnRules::default(),
         references: None,
+        versioned: None,
     };
     let mut default = None;
     for attribute in c.attributes {
@@ -87,7 +90,11 @@ pub(super) fn column<'a>(
             A::PrimaryKey | A::Key => out.primary = true,
             A::Unique => out.unique = true,
             A::Comment(text) => out.def.comment = comment(text),
-            A::Collate(_) | A::ColumnFormat(_) | A::Storage(_) | A::WithoutSystemVersioning => {}
+            A::Collate(_) | A::ColumnFormat(_) | A::Storage(_) => {}
+            A::WithSystemVersioning => out.versioned = Some(true),
+            A::WithoutSystemVersioning => out.versioned = Some(false),
+            A::RowStart => out.def.row_time = Some(RowTime::Start),
+            A::RowEnd => out.def.row_time = Some(RowTime::End),
             A::Invisible => out.def.invisible = true,
             A::SerialDefault => {
                 (out.def.auto_increment, out.def.nullable, out.unique) = (true, false, true);
@@ -96,9 +103,6 @@ pub(super) fn column<'a>(
             A::Check(check) => out.rules.check = Some(check),
             A::Generated(generated) => out.rules.generated = Some(*generated),
             A::Compressed { .. } => return Err(SqlError::not_supported("COMPRESSED columns")),
-            A::RowStart | A::RowEnd | A::WithSystemVersioning => {
-                return Err(SqlError::not_supported("system versioning"));
-            }
             A::ReferenceSystem(_) | A::Engine(_) => {
                 return Err(SqlError::not_supported("this column attribute"));
             }
@@ -125,6 +129,10 @@ pub(super) fn column<'a>(
     }
     if out.def.json && out.rules.check.is_none() {
         out.def.check = Some(format!("json_valid({})", catalog::quote_name(&name)));
+    }
+    if out.def.row_time.is_some() {
+        out.def.nullable = false;
+        return Ok(out);
     }
     if out.rules.generated.is_some() {
         return Ok(out);

@@ -90,8 +90,13 @@ pub(super) fn copy_rows(
     let mode = ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait };
     let mut scan = change.trx().scan(&old.table, 0, KeyRange::all(), Direction::Forward, mode).large();
     let (mut buf, mut body, mut values) = (RowBuf::new(), Vec::new(), Vec::new());
+    let forgets = def.versioning().is_none();
     let mut copied = 0;
     while scan.next(change.trx(), &mut buf).map_err(|e| storage_error(e, old.name()))? {
+        // The table is versioned no more: only what it is now stays.
+        if forgets && !crate::versioning::is_current(old, &buf.body)? {
+            continue;
+        }
         values.clear();
         let view =
             RowView::new(&old.table.spec().layout, &buf.body).map_err(|c| crate::errors::corrupt(&c))?;
@@ -114,7 +119,7 @@ pub(super) fn copy_rows(
         let defaults = |i: usize| matches!(sources.get(i), Some(ColumnSource::Default));
         complete_row(cx, change, &new, &mut values, strict, &defaults)?;
         row::body_of(&new.table.spec().layout, &values, &mut body)?;
-        if !parents.is_empty() {
+        if !parents.is_empty() && crate::versioning::is_current(&new, &body)? {
             check_parents(cx, change, &new, parents, &body)?;
         }
         load.push(change.trx(), &body).map_err(|e| load_error(e, &new, cx.values))?;

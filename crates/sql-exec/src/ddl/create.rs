@@ -12,6 +12,7 @@ use super::columns::{self, NewColumn};
 use super::database::resolve_collation;
 use super::foreign::{self, NewForeignKey};
 use super::rules::PendingRules;
+use super::versioning;
 use super::{DdlContext, check_name, copy, storage_error};
 use crate::outcome::Outcome;
 use crate::sequence::write_sequence;
@@ -31,6 +32,10 @@ pub(super) struct NewIndex {
     pub(super) comment: String,
     pub(super) using_btree: bool,
     pub(super) ignored: bool,
+    /// The period of WITHOUT OVERLAPS has become the last two parts.
+    pub(super) without_overlaps: bool,
+    /// The last part is the hidden ROW END column.
+    pub(super) ends_hidden: bool,
 }
 
 pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
@@ -72,6 +77,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         sequence: None,
+        period: None,
         temporary: s.temporary,
     };
     let (mut start, mut like_temporary) = (None, false);
@@ -83,12 +89,18 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
                 return Err(SqlError::NotUniqueTable(name));
             }
             like(&schema, &name, &mut def, cx)?;
+            if def.temporary && def.versioning().is_some() {
+                return Err(versioning::not_done("CREATE TEMPORARY TABLE"));
+            }
         }
         ast::TableContent::Elements(elements) => {
             start = options(s.options, &mut def, cx)?;
             let mut new = elements_of(elements, &mut def, cx)?;
+            new.versioning.table =
+                s.options.iter().any(|o| matches!(o, ast::TableOption::WithSystemVersioning));
             foreign::add_indexes(&new.foreign, &mut new.indexes);
             if s.query.is_none() {
+                new.versioning.finish(&mut def, &mut new.indexes)?;
                 finish(&mut def, new.indexes)?;
                 new.rules.finish(&mut def)?;
                 foreign::finish(new.foreign, &mut def, cx)?;
@@ -187,7 +199,6 @@ pub(super) fn options(
             O::RowFormat(name) if !name.is("default") => {
                 def.options = format!(" ROW_FORMAT={}", name.text().to_uppercase());
             }
-            O::WithSystemVersioning => return Err(SqlError::not_supported("system versioning")),
             O::Sequence(_) => return Err(SqlError::not_supported("sequences")),
             O::Other(option) => {
                 return Err(SqlError::Other {
@@ -210,6 +221,7 @@ pub(super) struct NewElements<'a> {
     pub(super) indexes: Vec<NewIndex>,
     pub(super) rules: PendingRules<'a>,
     pub(super) foreign: Vec<NewForeignKey>,
+    pub(super) versioning: versioning::Declared,
 }
 
 /// Columns into `def`, indexes and rules as written.
@@ -224,6 +236,7 @@ fn elements_of<'a>(
             ast::TableElement::Column(c) => {
                 let column = columns::column(c, def.collation, cx)?;
                 out.rules.of_column(&column.def.name, column.rules);
+                out.versioning.note(&column.def.name, column.versioned);
                 if let Some(references) = column.references {
                     let mut key = foreign::of_column(references, &column.def.name, &def.schema, cx)?;
                     key.place = out.indexes.len();
@@ -238,7 +251,12 @@ fn elements_of<'a>(
                 out.foreign.push(key);
             }
             ast::TableElement::Check(check) => out.rules.check(check),
-            ast::TableElement::Period { .. } => return Err(SqlError::not_supported("periods")),
+            ast::TableElement::Period { name, start, end } if name.is("system_time") => {
+                out.versioning.period = Some((start.text().into_owned(), end.text().into_owned()));
+            }
+            ast::TableElement::Period { .. } => {
+                return Err(SqlError::not_supported("periods of application time"));
+            }
         }
     }
     Ok(out)
@@ -267,6 +285,8 @@ pub(super) fn key_of_column(column: &NewColumn<'_>, indexes: &mut Vec<NewIndex>)
         comment: String::new(),
         using_btree: false,
         ignored: false,
+        without_overlaps: false,
+        ends_hidden: false,
     };
     if column.primary {
         indexes.push(index(true));
@@ -296,6 +316,8 @@ pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
         comment: String::new(),
         using_btree: false,
         ignored: false,
+        without_overlaps: false,
+        ends_hidden: false,
     };
     for option in i.options {
         match option {
@@ -359,6 +381,7 @@ fn hidden() -> IndexDef {
         comment: String::new(),
         using_btree: false,
         ignored: false,
+        without_overlaps: false,
     }
 }
 
@@ -414,6 +437,7 @@ fn resolve(def: &mut TableDef, index: &NewIndex) -> SqlResult<IndexDef> {
         comment: index.comment.clone(),
         using_btree: index.using_btree,
         ignored: index.ignored,
+        without_overlaps: index.without_overlaps,
     })
 }
 

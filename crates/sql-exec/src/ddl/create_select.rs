@@ -52,7 +52,9 @@ pub(super) fn table(
     let first = def.columns.len();
     let targets: Vec<usize> = (first..first + selected.len()).collect();
     def.columns.extend(selected);
-    finish(&mut def, new.indexes)?;
+    let mut indexes = new.indexes;
+    new.versioning.finish(&mut def, &mut indexes)?;
+    finish(&mut def, indexes)?;
     new.rules.finish(&mut def)?;
     super::foreign::finish(new.foreign, &mut def, cx)?;
     let mut change = cx.catalog.change();
@@ -135,6 +137,9 @@ fn copy_of(column: &ColumnDef, name: &str, nullable: bool) -> ColumnDef {
         json: false,
         generated: None,
         check: None,
+        row_time: None,
+        hidden: false,
+        unversioned: false,
         ..column.clone()
     }
 }

@@ -95,6 +95,9 @@ pub(super) fn truncate(s: &ast::TruncateTable<'_>, cx: &mut DdlContext<'_>) -> S
     if old.def.sequence.is_some() {
         return Err(sql_plan::error::not_of_sequences(&schema, &name));
     }
+    if old.def.versioning().is_some() {
+        return Err(super::versioning::not_done("TRUNCATE TABLE"));
+    }
     foreign::check_truncate(&old, cx)?;
     let mut def = TableDef::clone(&old.def);
     let mut change = cx.catalog.change();

@@ -107,6 +107,8 @@ pub(super) fn add_indexes(keys: &[NewForeignKey], indexes: &mut Vec<NewIndex>) {
                 comment: String::new(),
                 using_btree: false,
                 ignored: false,
+                without_overlaps: false,
+                ends_hidden: false,
             };
             indexes.insert(at, index);
         }

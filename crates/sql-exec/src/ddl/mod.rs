@@ -14,6 +14,7 @@ mod foreign;
 mod online;
 mod rules;
 mod sequence;
+mod versioning;
 mod view;
 mod way;
 

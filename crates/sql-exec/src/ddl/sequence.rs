@@ -204,6 +204,7 @@ pub(super) fn create(s: &ast::CreateSequence<'_>, cx: &mut DdlContext<'_>) -> Sq
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         sequence: Some(sequence),
+        period: None,
         temporary: false,
     };
     super::create::options(s.options, &mut def, cx)?;
@@ -236,6 +237,7 @@ fn hidden_key() -> IndexDef {
         comment: String::new(),
         using_btree: false,
         ignored: false,
+        without_overlaps: false,
     }
 }
 

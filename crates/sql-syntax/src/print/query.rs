@@ -256,7 +256,7 @@ impl Printer<'_> {
     }
 
     fn point(&mut self, point: &SystemPoint<'_>) {
-        self.text(if point.transaction { "TRANSACTION " } else { "" });
+        self.text(if point.transaction { "TRANSACTION " } else { "TIMESTAMP " });
         self.expr(&point.value, 8);
     }
 

@@ -1,0 +1,231 @@
+//! WITH SYSTEM VERSIONING in definitions.
+//!
+//! A versioned table has a ROW START and a ROW END column: its own, which PERIOD FOR SYSTEM_TIME names, or two hidden ones behind all
+//! others. Its unique keys end with the ROW END column, unless they have one of the two already, so that old versions are in nobody's way.
+
+use catalog::{ColumnDef, DefaultValue, RowTime, TableDef, same_name};
+use row_format::ColumnType;
+use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::versioning::{CURRENT_END, not_versioned};
+use sql_syntax::ast;
+use types::{Context, Value};
+
+use super::copy::ColumnSource;
+use super::create::NewIndex;
+
+/// Names of the hidden columns.
+const HIDDEN: [(&str, RowTime); 2] = [("row_start", RowTime::Start), ("row_end", RowTime::End)];
+
+/// What a statement says of versioning.
+#[derive(Debug, Default)]
+pub(super) struct Declared {
+    /// WITH SYSTEM VERSIONING of the table.
+    pub(super) table: bool,
+    /// PERIOD FOR SYSTEM_TIME: start and end.
+    pub(super) period: Option<(String, String)>,
+    /// WITH and WITHOUT SYSTEM VERSIONING of columns.
+    pub(super) columns: Vec<(String, bool)>,
+}
+
+fn error(errno: u16, text: String) -> SqlError {
+    SqlError::Other { errno, state: *b"HY000", text }
+}
+
+fn missing(def: &TableDef, what: &str) -> SqlError {
+    error(4125, format!("Wrong parameters for `{}`: missing '{what}'", def.name))
+}
+
+/// Error 4137.
+pub(super) fn not_done(what: &str) -> SqlError {
+    error(4137, format!("System-versioned tables do not support {what}"))
+}
+
+/// Error 4135.
+pub(super) fn already_versioned(def: &TableDef) -> SqlError {
+    error(4135, format!("Table `{}` is already system-versioned", def.name))
+}
+
+impl Declared {
+    /// What the attributes of a column say.
+    pub(super) fn note(&mut self, column: &str, versioned: Option<bool>) {
+        self.columns.retain(|(name, _)| !same_name(name, column));
+        if let Some(versioned) = versioned {
+            self.columns.push((column.to_owned(), versioned));
+        }
+    }
+
+    /// Completes the definition of a table whose columns are known.
+    pub(super) fn finish(&self, def: &mut TableDef, indexes: &mut [NewIndex]) -> SqlResult<()> {
+        let of = |wanted| def.columns.iter().filter(move |c| c.row_time == Some(wanted));
+        if let Some(second) = of(RowTime::Start).nth(1) {
+            return Err(error(4134, format!("Duplicate ROW START column `{}`", second.name)));
+        }
+        if let Some(second) = of(RowTime::End).nth(1) {
+            return Err(error(4134, format!("Duplicate ROW END column `{}`", second.name)));
+        }
+        let own = of(RowTime::Start).count() + of(RowTime::End).count();
+        let by_column = self.columns.iter().any(|(_, versioned)| *versioned);
+        if !self.table && !by_column {
+            return if own > 0 || self.period.is_some() {
+                Err(missing(def, "WITH SYSTEM VERSIONING"))
+            } else {
+                Ok(())
+            };
+        }
+        self.mark_columns(def);
+        let versioned = |c: &ColumnDef| c.row_time.is_none() && !c.unversioned;
+        if own == 1 || !def.columns.iter().any(versioned) {
+            let text = format!("Table `{}` must have at least one versioned column", def.name);
+            return Err(error(4123, text));
+        }
+        if def.temporary {
+            return Err(not_done("CREATE TEMPORARY TABLE"));
+        }
+        match &self.period {
+            Some(_) if own == 0 => return Err(missing(def, "AS ROW START")),
+            None if own > 0 => return Err(missing(def, "PERIOD FOR SYSTEM_TIME")),
+            Some(period) => check_period(def, period)?,
+            None => add_hidden(def)?,
+        }
+        add_to_keys(def, indexes)
+    }
+
+    /// Columns without versioning: those that say so, and without WITH SYSTEM VERSIONING of the table those that say nothing.
+    fn mark_columns(&self, def: &mut TableDef) {
+        for column in def.columns.iter_mut().filter(|c| c.row_time.is_none()) {
+            let said = self.columns.iter().find(|(name, _)| same_name(name, &column.name));
+            column.unversioned = !said.map_or(self.table, |(_, versioned)| *versioned);
+        }
+    }
+}
+
+fn check_period(def: &TableDef, (start, end): &(String, String)) -> SqlResult<()> {
+    let Some((s, e)) = def.versioning() else { return Err(missing(def, "AS ROW END")) };
+    let (s, e) = (&def.columns[s], &def.columns[e]);
+    if !same_name(&s.name, start) || !same_name(&e.name, end) {
+        let text = format!("PERIOD FOR SYSTEM_TIME must use columns `{}` and `{}`", s.name, e.name);
+        return Err(error(4126, text));
+    }
+    for column in [s, e] {
+        match column.ty {
+            ColumnType::Timestamp { fsp: 6 } => {}
+            ColumnType::Int { size: row_format::IntSize::Big, unsigned: true } => {
+                return Err(SqlError::not_supported("transaction-precise system versioning"));
+            }
+            _ => {
+                return Err(error(
+                    4110,
+                    format!(
+                        "`{}` must be of type TIMESTAMP(6) for system-versioned table `{}`",
+                        column.name, def.name
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add_hidden(def: &mut TableDef) -> SqlResult<()> {
+    for (name, row_time) in HIDDEN {
+        if def.column(name).is_some() {
+            return Err(SqlError::DuplicateColumn(name.to_owned()));
+        }
+        def.columns.push(ColumnDef {
+            nullable: false,
+            default: DefaultValue::None,
+            invisible: true,
+            row_time: Some(row_time),
+            hidden: true,
+            ..ColumnDef::new(name, ColumnType::Timestamp { fsp: 6 })
+        });
+    }
+    Ok(())
+}
+
+/// The ROW END column behind the columns of each unique key.
+pub(super) fn add_to_keys(def: &TableDef, indexes: &mut [NewIndex]) -> SqlResult<()> {
+    let Some((start, end)) = def.versioning() else { return Ok(()) };
+    let (start, end) = (&def.columns[start], &def.columns[end]);
+    for index in indexes {
+        let own = index.parts.len() - usize::from(index.ends_hidden);
+        let names = |c: &ColumnDef| index.parts[..own].iter().any(|(name, ..)| same_name(name, &c.name));
+        if end.hidden && (names(start) || names(end)) {
+            let name = if names(start) { &start.name } else { &end.name };
+            return Err(SqlError::KeyColumnMissing(name.clone()));
+        }
+        if index.unique && own == index.parts.len() && !names(start) && !names(end) {
+            index.parts.push((end.name.clone(), None, false));
+            index.ends_hidden = end.hidden;
+        }
+    }
+    Ok(())
+}
+
+/// ALTER TABLE ... DROP SYSTEM VERSIONING: the columns go, and leave the keys.
+pub(super) fn remove(
+    def: &mut TableDef,
+    sources: &mut Vec<ColumnSource>,
+    indexes: &mut Vec<NewIndex>,
+) -> SqlResult<()> {
+    let Some((start, end)) = def.versioning() else { return Err(not_versioned(&def.name)) };
+    for at in [start.max(end), start.min(end)] {
+        let gone = def.columns.remove(at);
+        sources.remove(at);
+        for index in indexes.iter_mut() {
+            index.parts.retain(|(name, ..)| !same_name(name, &gone.name));
+            index.ends_hidden = false;
+        }
+    }
+    indexes.retain(|index| !index.parts.is_empty());
+    def.columns.iter_mut().for_each(|c| c.unversioned = false);
+    Ok(())
+}
+
+/// Where rows that are there already get their life from: they begin now.
+pub(super) fn sources(def: &TableDef, sources: &mut Vec<ColumnSource>, cx: &Context) {
+    let first = sources.len();
+    for (i, column) in def.columns.iter().enumerate() {
+        let life = match column.row_time {
+            Some(RowTime::Start) => crate::versioning::now(cx),
+            Some(RowTime::End) => CURRENT_END,
+            None => continue,
+        };
+        let source = ColumnSource::Value(Value::Timestamp(life));
+        if i >= first {
+            sources.push(source);
+        } else if !matches!(sources[i], ColumnSource::Old(_)) {
+            sources[i] = source;
+        }
+    }
+}
+
+/// Refuses what would change the past, unless `@@system_versioning_alter_history` is KEEP.
+pub(super) fn check_alter(def: &TableDef, actions: &[ast::AlterAction<'_>], keeps: bool) -> SqlResult<()> {
+    use ast::AlterAction as A;
+    if keeps || def.versioning().is_none() || actions.iter().any(|a| matches!(a, A::DropSystemVersioning)) {
+        return Ok(());
+    }
+    let changes = |action: &A<'_>| match action {
+        A::AddColumn { .. } | A::DropColumn { .. } | A::ModifyColumn { .. } | A::ChangeColumn { .. } => true,
+        A::AddIndex(index) => matches!(index.kind, ast::IndexKind::Primary | ast::IndexKind::Unique),
+        _ => false,
+    };
+    if actions.iter().any(changes) { Err(not_allowed(def)) } else { Ok(()) }
+}
+
+/// Error 4119.
+pub(super) fn not_allowed(def: &TableDef) -> SqlError {
+    error(
+        4119,
+        format!(
+            "Not allowed for system-versioned `{}`.`{}`. Change @@system_versioning_alter_history to proceed with ALTER.",
+            def.schema, def.name
+        ),
+    )
+}
+
+/// Error 4130.
+pub(super) fn not_changeable(column: &str) -> SqlError {
+    error(4130, format!("Can not change system versioning field `{column}`"))
+}
