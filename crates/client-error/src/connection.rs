@@ -117,6 +117,8 @@ conditions! {
     unknown_handler(name: &str, command: &str) = 1243 b"HY000"
         "Unknown prepared statement handler ({name}) given to {command}";
     wrong_arguments(what: &str) = 1210 b"HY000" "Incorrect arguments to {what}";
+    long_data_too_long() = 1105 b"HY000"
+        "Parameter of prepared statement which is set through mysql_send_long_data() is longer than 'max_allowed_packet' bytes";
     not_preparable() = 1295 b"HY000" "This command is not supported in the prepared statement protocol yet";
     too_many_prepared(max: u64) = 1461 b"42000"
         "Can't create more than max_prepared_stmt_count statements (current value: {max})";

@@ -284,7 +284,9 @@ fn engine(error: &SqlError) -> ClientError {
             ClientError::new(1205, b"HY000", "Lock wait timeout exceeded; try restarting transaction")
         }
         SnapshotChanged { table } => {
-            ClientError::new(1020, b"HY000", format!("Record has changed since last read in table '{table}'"))
+            let text =
+                format!("Record has changed since last read in table '{table}'; try restarting transaction");
+            ClientError::new(1020, b"HY000", text)
         }
         DefinitionChanged => {
             ClientError::new(1412, b"HY000", "Table definition has changed, please retry transaction")

@@ -110,6 +110,9 @@ fn bind(
     statement: &mut PreparedStatement,
     execute: &Execute<'_>,
 ) -> Result<(), ClientError> {
+    if let Some(e) = &statement.long_data_error {
+        return Err(e.clone());
+    }
     let params = &mut session.params;
     params.clear();
     let collation = session.settings.connection;
@@ -210,13 +213,20 @@ fn bulk_rows(
 pub(crate) fn long_data(session: &mut Session, id: u32, parameter: u16, data: &[u8]) {
     session.entry.counters.count(Counter::ComStmtSendLongData);
     let max = session.settings.max_allowed_packet as usize;
-    if let Some(statement) = session.prepared.get_mut(id)
-        && parameter < statement.params
-    {
-        let so_far = statement.long_data.entry(parameter).or_default();
-        if so_far.len() + data.len() <= max {
-            so_far.extend_from_slice(data);
-        }
+    let Some(statement) = session.prepared.get_mut(id) else {
+        return;
+    };
+    if parameter >= statement.params {
+        statement.long_data_error = Some(error::wrong_arguments("mysqld_stmt_send_long_data"));
+        return;
+    }
+    let so_far = statement.long_data.entry(parameter).or_default();
+    if so_far.len() + data.len() <= max {
+        so_far.extend_from_slice(data);
+    } else {
+        // A part of the value would be another value.
+        *so_far = Vec::new();
+        statement.long_data_error = Some(error::long_data_too_long());
     }
 }
 
@@ -233,6 +243,7 @@ pub(crate) fn reset(session: &mut Session, id: u32) -> Result<(), ClientError> {
     session.entry.counters.count(Counter::ComStmtReset);
     let statement = session.prepared.get_mut(id).ok_or_else(|| unknown(id, "mysqld_stmt_reset"))?;
     statement.long_data.clear();
+    statement.long_data_error = None;
     statement.cursor = None;
     Ok(())
 }

@@ -3,11 +3,13 @@
 //! # Life
 //! prepare: text kept, parameters counted, plan made if the statement has one -> execute, any number of times: the plan is
 //! reused while the catalog and the session's settings that shape plans stay as they were, else made again -> close.
-//! Bytes that came by COM_STMT_SEND_LONG_DATA live until the next execute or reset.
+//! Bytes that came by COM_STMT_SEND_LONG_DATA live until the next execute or reset. What was wrong with them is the answer of every
+//! execute until the reset.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use client_error::ClientError;
 use sql_plan::plan::Plan;
 use wire::ParameterType;
 
@@ -27,6 +29,8 @@ pub(crate) struct PreparedStatement {
     pub types: Vec<ParameterType>,
     /// Long data by parameter; empty when none came.
     pub long_data: HashMap<u16, Vec<u8>>,
+    /// Long data that could not be taken: COM_STMT_SEND_LONG_DATA has no reply to say so.
+    pub long_data_error: Option<ClientError>,
     /// The client has these column definitions already.
     pub told_columns: bool,
     pub cursor: Option<StoredRows>,
@@ -108,6 +112,7 @@ impl PreparedStatement {
             plan,
             types: Vec::new(),
             long_data: HashMap::new(),
+            long_data_error: None,
             told_columns: false,
             cursor: None,
         }

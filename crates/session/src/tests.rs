@@ -419,6 +419,37 @@ fn long_data_and_cursors() {
 }
 
 #[test]
+fn long_data_that_is_not_taken_is_told_at_the_execute() {
+    let server = server();
+    let mut c = Client::root(&server);
+    c.status("SET GLOBAL max_allowed_packet = 1024");
+    let mut c = Client::root(&server);
+    let ok = c.prepare("SELECT CHAR_LENGTH(?)");
+    let types = [ParameterType::new(ColumnType::Blob, false)];
+    let mut execute = Vec::new();
+    Execute::encode(&mut execute, ok.statement_id, 0, Some(&types), &[BinaryValue::Bytes(b"abc")]);
+    let chunk = |parameter: u8, size: usize| {
+        let mut data = ok.statement_id.to_le_bytes().to_vec();
+        data.extend_from_slice(&[parameter, 0]);
+        data.resize(data.len() + size, b'x');
+        data
+    };
+    for (chunks, errno) in [(&[(0, 600), (0, 600), (0, 10)][..], 1105), (&[(0, 3), (1, 3)], 1210)] {
+        for &(parameter, size) in chunks {
+            c.command(code::STMT_SEND_LONG_DATA, &chunk(parameter, size));
+        }
+        for _ in 0..2 {
+            c.command(code::STMT_EXECUTE, &execute);
+            assert!(matches!(c.reply(), Reply::Error(got, _) if got == errno));
+        }
+        c.command(code::STMT_RESET, &ok.statement_id.to_le_bytes());
+        assert!(matches!(c.reply(), Reply::Ok { .. }));
+    }
+    c.command(code::STMT_EXECUTE, &execute);
+    ResultHeader::decode(&c.read().unwrap(), c.caps).expect("a reset forgets what was wrong");
+}
+
+#[test]
 fn prepare_by_name() {
     let server = server();
     let mut c = Client::root(&server);

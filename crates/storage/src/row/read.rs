@@ -221,7 +221,8 @@ impl Work<'_> {
     ) -> Result<bool, RowError> {
         self.t.latest_locks.clear();
         if index == 0 {
-            return self.lock_clustered(table, key, strength, wait, true, out);
+            let locked = self.lock_clustered(table, key, strength, wait, true, out)?;
+            return Ok(locked == RowOf::Found);
         }
         let (kernel, tree) = (self.kernel, table.tree(index));
         'again: loop {
@@ -238,10 +239,11 @@ impl Work<'_> {
                     (RowLock::Held { .. }, Some(clustered)) => {
                         let entry = leaf.key()?.to_vec();
                         drop(leaf);
-                        if self.lock_row_of(table, index, &entry, &clustered, strength, wait, out)? {
-                            return Ok(true);
+                        match self.lock_row_of(table, index, &entry, &clustered, strength, wait, out)? {
+                            RowOf::Found => return Ok(true),
+                            RowOf::Skipped => return Ok(false),
+                            RowOf::Gone => continue 'again,
                         }
-                        continue 'again;
                     }
                     (RowLock::Held { .. }, None) => {
                         passed.push((leaf.key()?.to_vec(), leaf.max_trx()));
@@ -287,7 +289,7 @@ impl Work<'_> {
         Ok((RowLock::Held { new: false }, None))
     }
 
-    /// Locks the row of a secondary entry that is locked already; false when the row does not have the entry (any more).
+    /// Locks the row of a secondary entry that is locked already.
     #[expect(clippy::too_many_arguments, reason = "an entry, and how to lock its row")]
     pub(crate) fn lock_row_of(
         &mut self,
@@ -298,11 +300,12 @@ impl Work<'_> {
         strength: Strength,
         wait: WaitMode,
         out: &mut RowBuf,
-    ) -> Result<bool, RowError> {
-        if !self.lock_clustered(table, key, strength, wait, false, out)? {
-            return Ok(false);
+    ) -> Result<RowOf, RowError> {
+        let locked = self.lock_clustered(table, key, strength, wait, false, out)?;
+        if locked == RowOf::Found && !whole_has_entry(table.spec(), index, entry, &out.body)? {
+            return Ok(RowOf::Gone);
         }
-        whole_has_entry(table.spec(), index, entry, &out.body)
+        Ok(locked)
     }
 
     /// Locks the row with this clustered key and reads it; with `gaps`, locks the gap when there is none.
@@ -314,7 +317,7 @@ impl Work<'_> {
         wait: WaitMode,
         gaps: bool,
         out: &mut RowBuf,
-    ) -> Result<bool, RowError> {
+    ) -> Result<RowOf, RowError> {
         let (kernel, tree) = (self.kernel, table.clustered());
         let gaps = gaps && self.t.locks_gaps();
         out.clear();
@@ -336,7 +339,7 @@ impl Work<'_> {
                             self.wait(queued)?;
                             continue;
                         }
-                        RowLock::Skip => return Ok(false),
+                        RowLock::Skip => return Ok(RowOf::Skipped),
                         RowLock::Held { .. } => {}
                     }
                 }
@@ -346,7 +349,7 @@ impl Work<'_> {
                     out.body.extend_from_slice(leaf.record()?.body);
                     drop(leaf);
                     unfold(kernel, table, version, &mut out.body)?;
-                    return Ok(true);
+                    return Ok(RowOf::Found);
                 }
                 leaf.move_next()?;
             }
@@ -354,9 +357,20 @@ impl Work<'_> {
                 let next = if leaf.is_valid() { Some(leaf.key()?) } else { None };
                 self.lock_gap(gap_key(tree.index(), next), strength)?;
             }
-            return Ok(false);
+            return Ok(RowOf::Gone);
         }
     }
+}
+
+/// What became of locking the row that a key or an entry names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowOf {
+    /// It is locked and read.
+    Found,
+    /// There is none, or it does not have the entry (any more).
+    Gone,
+    /// Another transaction has locked it, and the read does not wait.
+    Skipped,
 }
 
 /// Makes a stored body whole, and one of the newest layout.

@@ -25,7 +25,7 @@ use page_format::LeafRecord;
 
 use super::keys::{self, clustered_part};
 use super::lock_row::{RowLock, gap_key};
-use super::read::{Seen, go_back, judge, unfold};
+use super::read::{RowOf, Seen, go_back, judge, unfold};
 use super::version::Version;
 use super::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
 use crate::btree::{LeafPosition, LeafRead, Seek};
@@ -257,7 +257,7 @@ impl Scan {
         let entry = std::mem::take(&mut self.current);
         let found = work.lock_row_of(&self.table, self.index, &entry, &key, strength, wait, row);
         self.current = entry;
-        found
+        Ok(found? == RowOf::Found)
     }
 
     /// Latches the leaf of the next record.
@@ -585,7 +585,8 @@ impl Scan {
         self.current.clear();
         self.current.extend_from_slice(&self.passed);
         let key = clustered_part(&self.current)?.to_vec();
-        work.lock_row_of(&self.table, self.index, &self.current, &key, strength, wait, out)
+        let locked = work.lock_row_of(&self.table, self.index, &self.current, &key, strength, wait, out)?;
+        Ok(locked == RowOf::Found)
     }
 }
 

@@ -198,6 +198,29 @@ fn an_update_of_another_column_does_not_lock_the_unique_entry() {
 }
 
 #[test]
+fn skip_locked_by_a_unique_key_passes_a_row_that_is_locked_behind_a_free_entry() {
+    let world = World::new();
+    let t = world.table(1, vec![int(), int(), int()], 1, &[(true, &[1])]);
+    let row = |id, key, value| body(&t, &[Value::Int(id), Value::Int(key), Value::Int(value)]);
+    let mut trx = world.begin(RR);
+    trx.insert(&t, &row(1, 7, 0)).unwrap();
+    world.commit(trx);
+    let mut first = world.begin(RR);
+    let mut found = RowBuf::new();
+    assert!(first.get(&t, 0, &key_of(&t, 0, &[Value::Int(1)]), EXCLUSIVE, &mut found).unwrap());
+    first.update(&t, &found, &row(1, 7, 1)).unwrap();
+    let entry = key_of(&t, 1, &[Value::Int(7)]);
+    let mode = |wait| ReadMode::Locking { strength: Strength::Exclusive, wait };
+    let mut second = world.begin(RR);
+    assert!(!second.get(&t, 1, &entry, mode(WaitMode::SkipLocked), &mut found).unwrap());
+    let refused = second.get(&t, 1, &entry, mode(WaitMode::NoWait), &mut found);
+    assert!(matches!(refused, Err(RowError::NoWait)));
+    world.commit(first);
+    assert!(second.get(&t, 1, &entry, mode(WaitMode::SkipLocked), &mut found).unwrap());
+    assert_eq!(found.body, row(1, 7, 1));
+}
+
+#[test]
 fn lost_updates_are_refused_with_snapshot_isolation_and_happen_without() {
     for (on, expected) in [(true, None), (false, Some(12))] {
         let world = World::new();
