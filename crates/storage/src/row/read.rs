@@ -69,6 +69,10 @@ pub(crate) fn judge(kernel: &Kernel, view: Option<&ReadView>, own: TrxId, record
 
 /// Goes back from a version that is not visible to the one that is. `version` and `stored` become it; false when there is none or
 /// it is deleted.
+///
+/// That the first version is not visible was found under its page's latch and is not asked again: its transaction may have rolled back
+/// since. Then the version is gone from the page, and "rolled back" in the transaction table no longer means that it may be read.
+/// The same holds for earlier versions of that transaction. Below them is what others had committed.
 pub(crate) fn go_back(
     kernel: &Kernel,
     view: &ReadView,
@@ -78,12 +82,15 @@ pub(crate) fn go_back(
     stored: &mut Vec<u8>,
 ) -> Result<bool, RowError> {
     let mut buffer = Vec::new();
-    while !view.sees(version.trx, own, &kernel.trxs) {
+    loop {
+        let unseen = version.trx;
         if !step_back(kernel, key, version, stored, &mut buffer)? {
             return Ok(false);
         }
+        if version.trx != unseen && view.sees(version.trx, own, &kernel.trxs) {
+            return Ok(!version.is_deleted());
+        }
     }
-    Ok(!version.is_deleted())
 }
 
 impl Work<'_> {

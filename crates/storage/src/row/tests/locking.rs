@@ -221,6 +221,26 @@ fn skip_locked_by_a_unique_key_passes_a_row_that_is_locked_behind_a_free_entry()
 }
 
 #[test]
+fn what_a_scan_copied_while_its_writer_was_active_is_not_handed_out_when_the_writer_has_rolled_back() {
+    let world = World::new();
+    let t = seeded(&world, false, &[(1, 10), (2, 20), (3, 30)]);
+    let mut writer = world.begin(RR);
+    for (id, value) in [(2, 21), (3, 31), (3, 32)] {
+        t.update(&mut writer, id, value).unwrap();
+    }
+    let mut reader = world.begin(RR);
+    let mut scan = reader.scan(&t.0, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+    let (mut row, mut found) = (RowBuf::new(), Vec::new());
+    assert!(scan.next(&mut reader, &mut row).unwrap());
+    assert_eq!(t.pair(&row), (1, 10));
+    writer.rollback().unwrap();
+    while scan.next(&mut reader, &mut row).unwrap() {
+        found.push(t.pair(&row));
+    }
+    assert_eq!(found, [(2, 20), (3, 30)]);
+}
+
+#[test]
 fn lost_updates_are_refused_with_snapshot_isolation_and_happen_without() {
     for (on, expected) in [(true, None), (false, Some(12))] {
         let world = World::new();
