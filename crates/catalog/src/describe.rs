@@ -7,8 +7,8 @@ use row_format::{ColumnType, IntSize, KeyPart};
 use types::{Context, Value};
 
 use crate::definition::{
-    ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction, RowTime,
-    TableDef,
+    CheckDef, ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction,
+    RowTime, TableDef,
 };
 
 /// `name` in backticks.
@@ -201,6 +201,10 @@ impl ColumnDef {
     }
 }
 
+fn write_period(name: &str, start: &str, end: &str, out: &mut String) {
+    let _infallible = write!(out, ",\n  PERIOD FOR {name} ({}, {})", quote_name(start), quote_name(end));
+}
+
 fn plain_text(value: &Value) -> String {
     let mut out = Vec::new();
     value.write_text(&Context::default(), &mut out);
@@ -251,6 +255,9 @@ impl TableDef {
             }
             column.write(self.collation, &mut out);
         }
+        if let Some(own) = &self.period {
+            write_period(&quote_name(&own.name), &own.start, &own.end, &mut out);
+        }
         for index in self.indexes.iter().filter(|i| !i.parts.is_empty()) {
             out.push_str(",\n  ");
             if index.name == PRIMARY {
@@ -285,7 +292,9 @@ impl TableDef {
                 out.push_str(" IGNORED");
             }
         }
-        self.write_periods(&mut out);
+        if let Some((start, end)) = self.versioning().filter(|(_, end)| !self.columns[*end].hidden) {
+            write_period("SYSTEM_TIME", &self.columns[start].name, &self.columns[end].name, &mut out);
+        }
         self.write_constraints(&mut out);
         out.push_str("\n) ENGINE=InnoDB");
         if let Some(next) = next.filter(|n| *n > 1) {
@@ -362,25 +371,14 @@ impl TableDef {
         out
     }
 
-    fn write_periods(&self, out: &mut String) {
-        let mut period = |name: &str, start: &str, end: &str| {
-            let _infallible =
-                write!(out, ",\n  PERIOD FOR {name} ({}, {})", quote_name(start), quote_name(end));
-        };
-        if let Some((start, end)) = self.versioning().filter(|(_, end)| !self.columns[*end].hidden) {
-            period("SYSTEM_TIME", &self.columns[start].name, &self.columns[end].name);
-        }
-        if let Some(own) = &self.period {
-            period(&quote_name(&own.name), &own.start, &own.end);
-        }
-    }
-
     fn write_constraints(&self, out: &mut String) {
         for key in &self.foreign_keys {
             out.push_str(",\n  ");
             out.push_str(&self.foreign_key_text(key));
         }
-        for check in &self.checks {
+        // A period is its own constraint.
+        let is_period = |check: &&CheckDef| self.period.as_ref().is_some_and(|p| p.name == check.name);
+        for check in self.checks.iter().filter(|c| !is_period(c)) {
             let _infallible =
                 write!(out, ",\n  CONSTRAINT {} CHECK ({})", quote_name(&check.name), check.expr);
         }

@@ -144,6 +144,15 @@ const TABLE_CONSTRAINTS: Columns = &[
     ("CONSTRAINT_TYPE", Text(64)),
 ];
 /// A table that is not partitioned has one row.
+const KEY_PERIOD_USAGE: Columns = &[
+    ("CONSTRAINT_CATALOG", Text(512)),
+    ("CONSTRAINT_SCHEMA", Text(64)),
+    ("CONSTRAINT_NAME", Text(64)),
+    ("TABLE_CATALOG", Text(512)),
+    ("TABLE_SCHEMA", Text(64)),
+    ("TABLE_NAME", Text(64)),
+    ("PERIOD_NAME", Text(64)),
+];
 const PERIODS: Columns = &[
     ("TABLE_CATALOG", Text(512)),
     ("TABLE_SCHEMA", Text(64)),
@@ -295,6 +304,7 @@ const ALL: &[(&str, Columns)] = &[
     ("ENGINES", ENGINES),
     ("FILES", FILES),
     ("KEY_COLUMN_USAGE", KEY_COLUMN_USAGE),
+    ("KEY_PERIOD_USAGE", KEY_PERIOD_USAGE),
     ("PARTITIONS", PARTITIONS),
     ("PERIODS", PERIODS),
     ("REFERENTIAL_CONSTRAINTS", REFERENTIAL_CONSTRAINTS),
@@ -463,6 +473,7 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
         }),
         "FILES" => Vec::new(),
         "PERIODS" => each_table(server, period_rows),
+        "KEY_PERIOD_USAGE" => each_table(server, key_period_rows),
         "PARTITIONS" => each_table(server, |t, out| out.push(partition_row(server, t))),
         "REFERENTIAL_CONSTRAINTS" => {
             let snapshot = server.catalog();
@@ -719,6 +730,17 @@ fn period_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
     }
     if let Some(period) = &def.period {
         row(&period.name, &period.start, &period.end);
+    }
+}
+
+/// Keys WITHOUT OVERLAPS.
+fn key_period_rows(handle: &Arc<TableHandle>, out: &mut Rows) {
+    let def = &handle.def;
+    let Some(period) = &def.period else { return };
+    for index in def.indexes.iter().filter(|i| i.without_overlaps) {
+        let (schema, table) = (s(&def.schema), s(&def.name));
+        let row = [s("def"), schema.clone(), s(&index.name), s("def"), schema, table, s(&period.name)];
+        out.push(row.into());
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct Exec<'c, 'p> {
     pub(crate) cascades: usize,
     /// Old versions that the statement's updates have left.
     pub(crate) versions: u64,
+    /// What FOR PORTION OF has left of the row that is being changed.
+    pub(crate) rest: Option<crate::portion::Rest>,
     /// The row an INSERT is about to write, for VALUES(col).
     pub(crate) insert_row: Vec<Value>,
     /// Plain reads lock shared: those of SERIALIZABLE transactions, and those that a change of rows depends on.
@@ -114,6 +116,7 @@ impl<'c, 'p> Exec<'c, 'p> {
             relations: Arc::new([]),
             cascades: 0,
             versions: 0,
+            rest: None,
             insert_row: Vec::new(),
             rows_until_check: INTERRUPT_EVERY,
         }

@@ -370,6 +370,15 @@ impl Exec<'_, '_> {
             OnDuplicate::Error | OnDuplicate::Ignore => Strength::Shared,
         };
         loop {
+            if let Some(index) = self.overlapping(table, None, body)? {
+                let error = self.row_error(RowError::DuplicateKey { index }, table, Some(body));
+                if !plan.ignore {
+                    return Err(error);
+                }
+                progress.duplicates += 1;
+                self.cx.warnings.warn(error);
+                return Ok(false);
+            }
             let before = self.cx.trx.savepoint();
             let index = match self.cx.trx.insert_or_lock(&table.table, body, strength) {
                 Ok(()) => {

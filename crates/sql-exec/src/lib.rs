@@ -11,6 +11,7 @@
 //! | `explain`, `explain_json`, `analysis` | the plan as text, with what its steps did |
 //! | `load`, `outfile` | LOAD DATA, SELECT ... INTO OUTFILE |
 //! | `insert`, `update`, `store`, `row` | changes of rows |
+//! | `versioning`, `portion` | what changes leave behind in versioned tables and of periods |
 //! | `written` | which columns a change names, for the binlog |
 //! | `row_events`, `row_conversion` | changes of rows that a binlog brings |
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@ mod outcome;
 mod outfile;
 mod paged;
 mod place;
+mod portion;
 mod recursive;
 mod row;
 mod row_conversion;

@@ -141,11 +141,13 @@ impl Exec<'_, '_> {
     /// Deletes a row of the statement's own with the triggers around it.
     pub(crate) fn remove_own_row(&mut self, table: &Arc<TableHandle>, row: &RowBuf) -> SqlResult<()> {
         if !fires(table, TriggerEvent::Delete) {
-            return self.remove_row(table, row);
+            self.remove_row(table, row)?;
+            return self.insert_rest();
         }
         let old = self.values_of_body(table, &row.body)?;
         self.fire(table, TriggerEvent::Delete, true, &old, &mut [])?;
         self.remove_row(table, row)?;
+        self.insert_rest()?;
         self.fire(table, TriggerEvent::Delete, false, &old, &mut [])
     }
 
@@ -193,8 +195,10 @@ impl Exec<'_, '_> {
             if changed {
                 self.cx.workspace.body = body;
             }
+            self.insert_rest()?;
             self.fire(table, TriggerEvent::Update, false, &old, &mut new)?;
         }
+        self.insert_rest()?;
         Ok(changed)
     }
 }

@@ -34,7 +34,8 @@ type FoundRow = (usize, RowBuf, Vec<(usize, Value)>);
 impl Exec<'_, '_> {
     pub(crate) fn update(&mut self, plan: &UpdatePlan) -> SqlResult<Outcome> {
         let before = self.cx.warnings.count();
-        let versioned = plan.targets.iter().any(|t| t.table.def.versioning().is_some());
+        let versioned =
+            plan.portion.is_some() || plan.targets.iter().any(|t| t.table.def.versioning().is_some());
         self.versions = 0;
         for target in &plan.targets {
             self.say_updated_columns(&target.table, &target.assignments);
@@ -115,8 +116,11 @@ impl Exec<'_, '_> {
             Ok(Flow::Continue)
         })?;
         let (matched, mut changed) = (found.len() as u64, 0);
-        for (i, buf, changes) in found {
+        for (i, buf, mut changes) in found {
             let mode = self.update_mode(plan.ignore, 1, &plan.targets[i].table);
+            if let Some(portion) = &plan.portion {
+                self.cut(portion, &buf, &mut changes)?;
+            }
             match self.change_through(&plan.targets[i], &buf, changes, mode) {
                 Ok(c) => changed += u64::from(c),
                 Err(e) if plan.ignore && can_be_ignored(&e) => self.cx.warnings.warn(e),
@@ -245,7 +249,9 @@ impl Exec<'_, '_> {
             self.check_view(&target.rules, &values)?;
         }
         if !fires && !self.has_relations(&target.table) {
-            return self.change_row(&target.table, found, changes);
+            let changed = self.change_row(&target.table, found, changes)?;
+            self.insert_rest()?;
+            return Ok(changed);
         }
         let before = self.cx.trx.savepoint();
         let outcome = if fires {
@@ -253,6 +259,7 @@ impl Exec<'_, '_> {
             self.change_own_row(&target.table, found, changes, &target.rules, mode)
         } else {
             self.change_row(&target.table, found, changes)
+                .and_then(|changed| self.insert_rest().map(|()| changed))
         };
         if matches!(outcome, Err(SqlError::ForeignKeyChild(_) | SqlError::ForeignKeyParent(_))) {
             // UPDATE IGNORE goes on without this row.
@@ -314,6 +321,7 @@ impl Exec<'_, '_> {
                 self.complete_changes(table, found, &mut changes)?;
                 row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
+            self.refuse_overlap(table, found, &body)?;
             self.cx
                 .trx
                 .update(&table.table, found, &body)
@@ -391,6 +399,7 @@ impl Exec<'_, '_> {
         } else if let Some(key) = self.point_access(&plan.select)
             && plan.targets[0].1.def.versioning().is_none()
             && plan.targets.len() == 1
+            && plan.portion.is_none()
             && plan.returning.is_none()
             && plan.select.steps[0].on.is_none()
             && plan.select.gate.is_none()
@@ -494,6 +503,9 @@ impl Exec<'_, '_> {
         for (i, buf) in &found {
             let table = &plan.targets[*i].1;
             let before = self.cx.trx.savepoint();
+            if let Some(portion) = &plan.portion {
+                self.cut(portion, buf, &mut Vec::new())?;
+            }
             match self.remove_own_row(table, buf) {
                 Err(e @ SqlError::ForeignKeyParent(_)) if plan.ignore => {
                     self.undo_row(before, table)?;
@@ -541,6 +553,7 @@ fn is_plain(plan: &UpdatePlan) -> bool {
         && target.rules.is_empty()
         && !target.table.def.has_expressions()
         && target.table.def.versioning().is_none()
+        && plan.portion.is_none()
         && plan.select.gate.is_none()
         && plan.select.steps[0].on.as_ref().is_none_or(reads_row_only)
 }

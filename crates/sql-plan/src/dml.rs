@@ -26,6 +26,10 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
     let target = insert_target(planner, insert)?;
     let (table, slot, columns, rules) = (target.table, target.slot, target.columns, target.rules);
     planner.changes(&table)?;
+    let replaces = insert.replace || !insert.on_duplicate.is_empty();
+    if replaces && table.def.indexes.iter().any(|i| i.without_overlaps) {
+        return Err(SqlError::not_supported("WITHOUT OVERLAPS"));
+    }
     let mut reads_target = false;
     let source = match insert.source {
         ast::InsertSource::Query(query) => {
@@ -323,9 +327,6 @@ fn find_rows<'a>(
 }
 
 pub(crate) fn update<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> SqlResult<UpdatePlan> {
-    if update.portion.is_some() {
-        return Err(SqlError::not_supported("WITH and FOR PORTION OF of UPDATE"));
-    }
     planner.scopes.push(Scope::default());
     let plan = update_in_scope(planner, update);
     planner.scopes.pop();
@@ -338,6 +339,7 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
     let added = planner.add_targets(update.tables, Privileges::UPDATE, &mut join);
     planner.changing = false;
     added?;
+    let portion = update.portion.map(|p| planner.portion(p, &mut join)).transpose()?;
     let sets = assignments(planner, update.assignments, Clause::Set)?;
     planner.filter(update.filter.as_ref(), &mut join)?;
     let mut targets: Vec<UpdateTarget> = Vec::new();
@@ -352,10 +354,11 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
     let mut select = find_rows(planner, join, update.order_by, update.limit)?;
     select.semi_consistent = true;
     let buffered = select.steps.len() > 1
+        || portion.is_some()
         || !select.order.is_empty()
         || targets.iter().any(|t| moves_in_scan(&select, t) || may_move_by_trigger(t))
         || reads_itself(&select, &targets);
-    Ok(UpdatePlan { select, targets, ignore: update.ignore, buffered })
+    Ok(UpdatePlan { select, targets, ignore: update.ignore, buffered, portion })
 }
 
 /// The table of a slot that the statement changes, and what a view asks of its rows.
@@ -440,9 +443,6 @@ fn walk(e: &Expr, look: &mut dyn FnMut(&Expr)) {
 }
 
 pub(crate) fn delete<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
-    if delete.portion.is_some() {
-        return Err(SqlError::not_supported("FOR PORTION OF of DELETE"));
-    }
     planner.scopes.push(Scope::default());
     let plan = match delete.history {
         Some(time) => delete_history(planner, delete, time),
@@ -474,7 +474,15 @@ fn delete_history<'a>(
     join.conditions = planner.past_versions(&table, time, slot)?;
     let select = find_rows(planner, join, &[], None)?;
     let targets = vec![(slot, table)];
-    Ok(DeletePlan { select, targets, ignore: false, buffered: false, returning: None, history: true })
+    Ok(DeletePlan {
+        select,
+        targets,
+        ignore: false,
+        buffered: false,
+        returning: None,
+        history: true,
+        portion: None,
+    })
 }
 
 fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> SqlResult<DeletePlan> {
@@ -483,6 +491,7 @@ fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> S
     let added = planner.add_targets(delete.tables, Privileges::DELETE, &mut join);
     planner.changing = false;
     added?;
+    let portion = delete.portion.map(|p| planner.portion(p, &mut join)).transpose()?;
     planner.filter(delete.filter.as_ref(), &mut join)?;
     let mut targets = Vec::new();
     if delete.targets.is_empty() {
@@ -506,6 +515,8 @@ fn delete_in_scope<'a>(planner: &mut Planner<'a>, delete: &ast::Delete<'a>) -> S
     }
     let returning = returning(planner, delete.returning)?;
     let select = find_rows(planner, join, delete.order_by, delete.limit)?;
-    let buffered = select.steps.len() > 1 || !select.order.is_empty() || reads_itself(&select, &[]);
-    Ok(DeletePlan { select, targets, ignore: delete.ignore, buffered, returning, history: false })
+    let buffered =
+        select.steps.len() > 1 || portion.is_some() || !select.order.is_empty() || reads_itself(&select, &[]);
+    let ignore = delete.ignore;
+    Ok(DeletePlan { select, targets, ignore, buffered, returning, history: false, portion })
 }

@@ -56,6 +56,11 @@ struct Partial {
 }
 
 impl Guarded {
+    /// The tables that a statement changes are being planned.
+    pub(crate) fn changes_tables(&self) -> bool {
+        self.targets.is_some()
+    }
+
     pub(crate) fn by(guard: Option<Arc<dyn Guard>>) -> Self {
         Self { guard, ..Self::default() }
     }

@@ -12,7 +12,7 @@
 //! | `access`, `range`, `cost`, `order` | join order, access paths, what they cost, index order |
 //! | `keys` | key ranges of values |
 //! | `views`, `view_text` | views in queries; their text |
-//! | `versioning` | FOR SYSTEM_TIME |
+//! | `versioning`, `portion` | FOR SYSTEM_TIME; FOR PORTION OF |
 //! | `program` | expressions of table definitions |
 //! | `plan`, `expr`, `meta` | the result |
 //! | `eval`, `ops`, `like` | evaluation |
@@ -40,6 +40,7 @@ pub mod ops;
 mod order;
 pub mod plan;
 mod planner;
+pub mod portion;
 mod print;
 pub mod program;
 mod query;

@@ -609,6 +609,8 @@ pub struct UpdatePlan {
     pub ignore: bool,
     /// An index that finds the rows is itself changed, or rows are sorted, or tables are joined: collect first, then change.
     pub buffered: bool,
+    /// FOR PORTION OF.
+    pub portion: Option<PortionPlan>,
 }
 
 /// A condition that rows written through a view must meet: WITH CHECK OPTION.
@@ -637,6 +639,20 @@ pub struct DeletePlan {
     pub returning: Option<Returning>,
     /// DELETE HISTORY: old versions go for good.
     pub history: bool,
+    /// FOR PORTION OF.
+    pub portion: Option<PortionPlan>,
+}
+
+/// What part of a row a statement changes.
+#[derive(Debug)]
+pub struct PortionPlan {
+    /// The period's columns.
+    pub start: usize,
+    pub end: usize,
+    pub from: Expr,
+    pub to: Expr,
+    /// Writes what is left of the row.
+    pub rest: Arc<InsertPlan>,
 }
 
 impl QueryPlan {

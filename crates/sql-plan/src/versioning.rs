@@ -86,7 +86,7 @@ impl<'a> Planner<'a> {
         let Some(columns) = handle.def.versioning() else {
             return if time.is_some() { Err(not_versioned(handle.name())) } else { Ok(()) };
         };
-        if self.changing && time.is_some() {
+        if self.guarded.changes_tables() && time.is_some() {
             return Err(SqlError::TableLockedForRead(handle.name().to_owned()));
         }
         let period = match (time, &mut self.inherited) {

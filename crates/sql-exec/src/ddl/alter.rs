@@ -17,6 +17,7 @@ use super::columns::{self, NewColumn};
 use super::copy::{self, ColumnSource};
 use super::create::{self, NewIndex};
 use super::foreign::{self, NewForeignKey};
+use super::periods;
 use super::rules::{self, PendingRules};
 use super::versioning;
 use super::way::{self, Demand, Way};
@@ -158,6 +159,10 @@ fn add_index(
     if taken && if_not_exists {
         cx.warnings.note(SqlError::DuplicateKeyName(index.name.unwrap_or_default()));
         return Ok(());
+    }
+    if index.without_overlaps {
+        // Rows that are there already may overlap.
+        return Err(SqlError::not_supported("adding a key WITHOUT OVERLAPS to a table"));
     }
     if taken && index.primary {
         return Err(SqlError::MultiplePrimaryKey);
@@ -332,7 +337,22 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             new.versioning.period = Some((start.text().into_owned(), end.text().into_owned()));
             Ok(())
         }
-        A::AddPeriod { .. } | A::DropPeriod { .. } => Err(SqlError::not_supported("ALTER TABLE of periods")),
+        A::AddPeriod { if_not_exists, name, start, end } => {
+            if new.def.period.is_some() && *if_not_exists {
+                cx.warnings.note(periods::only_one());
+                return Ok(());
+            }
+            (new.rebuild, new.counts_rows) = (true, true);
+            new.demand.need(Way::Copy, None);
+            periods::add(&mut new.def, periods::of(*name, *start, *end), &new.rules)
+        }
+        A::DropPeriod { if_exists, name } => {
+            let name = name.text();
+            if periods::remove(&mut new.def, &new.indexes, &name)? {
+                return Ok(());
+            }
+            missing("PERIOD", &name, *if_exists, cx)
+        }
         A::DropSystemVersioning => {
             versioning::remove(&mut new.def, &mut new.sources, &mut new.indexes)?;
             new.rebuild = true;
@@ -543,6 +563,7 @@ fn rename_column(at: usize, name: String, new: &mut Altered<'_>) -> SqlResult<()
     }
     let before = std::mem::replace(&mut new.def.columns[at].name, name.clone());
     rules::rename_column(&mut new.def, &before, &name)?;
+    periods::rename_column(&mut new.def, &before, &name);
     for index in &mut new.indexes {
         for (column, ..) in &mut index.parts {
             if same_name(column, &before) {
@@ -617,6 +638,7 @@ fn finish(
     } else {
         versioning::add_to_keys(&new.def, &mut indexes)?;
     }
+    periods::finish(&mut new.def, &mut indexes)?;
     foreign::add_indexes(&new.foreign, &mut indexes);
     let previous = new.def.indexes.clone();
     create::finish(&mut new.def, indexes)?;

@@ -1,7 +1,9 @@
 //! CREATE TABLE: by columns, LIKE another table, from a SELECT.
 
 use catalog::sequence::SequenceState;
-use catalog::{ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, KEY_BYTES_MAX, PRIMARY, TableDef, same_name};
+use catalog::{
+    ColumnDef, DefaultValue, HIDDEN_KEY, IndexDef, KEY_BYTES_MAX, PRIMARY, PeriodDef, TableDef, same_name,
+};
 use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_syntax::ast;
@@ -11,6 +13,7 @@ use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
 use super::columns::{self, NewColumn};
 use super::database::resolve_collation;
 use super::foreign::{self, NewForeignKey};
+use super::periods;
 use super::rules::PendingRules;
 use super::versioning;
 use super::{DdlContext, check_name, copy, storage_error};
@@ -89,8 +92,8 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
                 return Err(SqlError::NotUniqueTable(name));
             }
             like(&schema, &name, &mut def, cx)?;
-            if def.temporary && def.versioning().is_some() {
-                return Err(versioning::not_done("CREATE TEMPORARY TABLE"));
+            if def.temporary {
+                versioning::strip(&mut def);
             }
         }
         ast::TableContent::Elements(elements) => {
@@ -100,7 +103,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
                 s.options.iter().any(|o| matches!(o, ast::TableOption::WithSystemVersioning));
             foreign::add_indexes(&new.foreign, &mut new.indexes);
             if s.query.is_none() {
-                new.versioning.finish(&mut def, &mut new.indexes)?;
+                new.add_times(&mut def)?;
                 finish(&mut def, new.indexes)?;
                 new.rules.finish(&mut def)?;
                 foreign::finish(new.foreign, &mut def, cx)?;
@@ -222,6 +225,18 @@ pub(super) struct NewElements<'a> {
     pub(super) rules: PendingRules<'a>,
     pub(super) foreign: Vec<NewForeignKey>,
     pub(super) versioning: versioning::Declared,
+    pub(super) period: Option<PeriodDef>,
+}
+
+impl NewElements<'_> {
+    /// What versioning and a period add to a definition whose own columns are known.
+    pub(super) fn add_times(&mut self, def: &mut TableDef) -> SqlResult<()> {
+        if let Some(period) = self.period.take() {
+            periods::add(def, period, &self.rules)?;
+        }
+        self.versioning.finish(def, &mut self.indexes)?;
+        periods::finish(def, &mut self.indexes)
+    }
 }
 
 /// Columns into `def`, indexes and rules as written.
@@ -254,8 +269,9 @@ fn elements_of<'a>(
             ast::TableElement::Period { name, start, end } if name.is("system_time") => {
                 out.versioning.period = Some((start.text().into_owned(), end.text().into_owned()));
             }
-            ast::TableElement::Period { .. } => {
-                return Err(SqlError::not_supported("periods of application time"));
+            ast::TableElement::Period { .. } if out.period.is_some() => return Err(periods::only_one()),
+            ast::TableElement::Period { name, start, end } => {
+                out.period = Some(periods::of(*name, *start, *end));
             }
         }
     }
@@ -305,9 +321,6 @@ pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
         ast::IndexKind::Spatial => return Err(SqlError::not_supported("SPATIAL indexes")),
         ast::IndexKind::Vector => return Err(SqlError::not_supported("VECTOR indexes")),
     };
-    if i.without_overlaps.is_some() {
-        return Err(SqlError::not_supported("WITHOUT OVERLAPS"));
-    }
     let mut out = NewIndex {
         name: i.name.or(i.constraint).map(|n| n.text().into_owned()),
         primary,
@@ -316,9 +329,12 @@ pub(super) fn index_of(i: &ast::IndexDef<'_>) -> SqlResult<NewIndex> {
         comment: String::new(),
         using_btree: false,
         ignored: false,
-        without_overlaps: false,
+        without_overlaps: i.without_overlaps.is_some(),
         ends_hidden: false,
     };
+    if let Some(period) = i.without_overlaps {
+        out.parts.push((period.text().into_owned(), None, false));
+    }
     for option in i.options {
         match option {
             ast::IndexOption::Comment(text) => out.comment = columns::comment(text),
@@ -369,7 +385,8 @@ pub(super) fn finish(def: &mut TableDef, new: Vec<NewIndex>) -> SqlResult<()> {
     columns::check_row_size(&def.columns)
 }
 
-fn hidden() -> IndexDef {
+/// The clustered index of a table without a primary key.
+pub(super) fn hidden() -> IndexDef {
     IndexDef {
         space: None,
         since: Lsn::NONE,

@@ -24,7 +24,7 @@ use crate::outcome::Outcome;
 pub(super) fn table(
     s: &ast::CreateTable<'_>,
     mut def: TableDef,
-    new: NewElements<'_>,
+    mut new: NewElements<'_>,
     existing: Option<Arc<TableHandle>>,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<Outcome> {
@@ -52,9 +52,8 @@ pub(super) fn table(
     let first = def.columns.len();
     let targets: Vec<usize> = (first..first + selected.len()).collect();
     def.columns.extend(selected);
-    let mut indexes = new.indexes;
-    new.versioning.finish(&mut def, &mut indexes)?;
-    finish(&mut def, indexes)?;
+    new.add_times(&mut def)?;
+    finish(&mut def, new.indexes)?;
     new.rules.finish(&mut def)?;
     super::foreign::finish(new.foreign, &mut def, cx)?;
     let mut change = cx.catalog.change();

@@ -12,6 +12,7 @@ mod database;
 mod drop;
 mod foreign;
 mod online;
+mod periods;
 mod rules;
 mod sequence;
 mod versioning;

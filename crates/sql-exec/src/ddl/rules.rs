@@ -27,6 +27,11 @@ impl<'a> PendingRules<'a> {
         self.checks.push(check);
     }
 
+    /// Whether a column will be a generated one.
+    pub(super) fn generates(&self, column: &str) -> bool {
+        self.columns.iter().any(|(name, rules)| same_name(name, column) && rules.generated.is_some())
+    }
+
     pub(super) fn forget(&mut self, column: &str) {
         self.columns.retain(|(name, _)| !same_name(name, column));
     }

@@ -11,7 +11,7 @@ use sql_syntax::ast;
 use types::{Context, Value};
 
 use super::copy::ColumnSource;
-use super::create::NewIndex;
+use super::create::{NewIndex, hidden};
 
 /// Names of the hidden columns.
 const HIDDEN: [(&str, RowTime); 2] = [("row_start", RowTime::Start), ("row_end", RowTime::End)];
@@ -160,6 +160,19 @@ pub(super) fn add_to_keys(def: &TableDef, indexes: &mut [NewIndex]) -> SqlResult
         }
     }
     Ok(())
+}
+
+/// CREATE TEMPORARY TABLE ... LIKE: the copy is not versioned, and as in MariaDB has none of the keys with the columns.
+pub(super) fn strip(def: &mut TableDef) {
+    let Some((start, end)) = def.versioning() else { return };
+    def.indexes.retain(|index| !index.parts.iter().any(|p| p.column == start || p.column == end));
+    for part in def.indexes.iter_mut().flat_map(|index| &mut index.parts) {
+        part.column -= usize::from(part.column > start) + usize::from(part.column > end);
+    }
+    if def.indexes.first().is_none_or(|clustered| !clustered.parts.is_empty()) {
+        def.indexes.insert(0, hidden());
+    }
+    def.columns.retain(|c| c.row_time.is_none());
 }
 
 /// ALTER TABLE ... DROP SYSTEM VERSIONING: the columns go, and leave the keys.
