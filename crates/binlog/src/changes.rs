@@ -38,6 +38,36 @@ impl UsedTable {
     }
 }
 
+/// What a group is made of, in order.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Row(Change),
+    /// SAVEPOINT: the body of its event.
+    Savepoint(Vec<u8>),
+}
+
+impl Step {
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Row(change) => change.before.len() + change.after.len(),
+            Self::Savepoint(body) => body.len(),
+        }
+    }
+    /// A savepoint is a statement of its own.
+    pub(crate) fn starts_statement(&self) -> bool {
+        match self {
+            Self::Row(change) => change.starts_statement,
+            Self::Savepoint(_) => true,
+        }
+    }
+    pub(crate) fn row(&self) -> Option<&Change> {
+        match self {
+            Self::Row(change) => Some(change),
+            Self::Savepoint(_) => None,
+        }
+    }
+}
+
 /// One changed row. Images have all columns, or those that its event needs and NULL in the others.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -56,10 +86,6 @@ pub(crate) struct Change {
 impl Change {
     fn of(table: usize, kind: RowsKind, before: Vec<u8>, after: Vec<u8>) -> Self {
         Self { table, kind, starts_statement: false, statement: 0, before, after }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.before.len() + self.after.len()
     }
 }
 
@@ -123,8 +149,8 @@ impl<'a> Changes<'a> {
         self.texts.pop_front().map(|(_, text)| text)
     }
 
-    /// The next change; `None` after the last.
-    pub(crate) fn next(&mut self) -> Result<Option<Change>, ReadError> {
+    /// The next change or savepoint; `None` after the last.
+    pub(crate) fn next(&mut self) -> Result<Option<Step>, ReadError> {
         let mut deleted: Option<Change> = None;
         loop {
             let mut record = std::mem::take(&mut self.record);
@@ -142,22 +168,26 @@ impl<'a> Changes<'a> {
                         Corruption::new("event group", "record", "the second half of an UPDATE", "none");
                     return Err(missing.into());
                 }
-                Some(change) => return Ok(change),
+                Some(step) => return Ok(step),
             }
         }
     }
 
-    /// One record: nothing yet, or a change.
+    /// One record: nothing yet, or a change or savepoint.
     fn take(
         &mut self,
         lsn: Lsn,
         bytes: &[u8],
         deleted: &mut Option<Change>,
-    ) -> Result<Option<Option<Change>>, ReadError> {
+    ) -> Result<Option<Option<Step>>, ReadError> {
         let record = Record::decode(lsn, bytes).map_err(|e| self.frames.corrupt(lsn, e))?;
         let (flags, announce, table) = match &record {
             Record::Statement(s) => return self.statement(lsn, s).map(|()| None),
-            Record::LongValue(v) => return Ok(self.long_value(v)),
+            Record::LongValue(v) => {
+                self.long_value(v);
+                return Ok(None);
+            }
+            Record::Savepoint(s) => return Ok(Some(Some(Step::Savepoint(s.body.to_vec())))),
             Record::RowInsert(r) => (r.flags, r.announce, r.table),
             Record::RowUpdate(r) => (r.flags, r.announce, r.table),
             Record::RowDelete(r) => (r.flags, r.announce, r.table),
@@ -188,14 +218,17 @@ impl<'a> Changes<'a> {
         (change.starts_statement, change.statement) = (starts, self.statements);
         self.long.clear();
         if flags & row_flags::KEY_UPDATE == 0 {
-            return Ok(Some(Some(change)));
+            return Ok(Some(Some(Step::Row(change))));
         }
         match deleted.take() {
             None => {
                 *deleted = Some(change);
                 Ok(None)
             }
-            Some(first) => Ok(Some(Some(Change { kind: RowsKind::Update, after: change.after, ..first }))),
+            Some(first) => {
+                let update = Change { kind: RowsKind::Update, after: change.after, ..first };
+                Ok(Some(Some(Step::Row(update))))
+            }
         }
     }
 
@@ -211,9 +244,8 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    fn long_value(&mut self, v: &LongValue<'_>) -> Option<Option<Change>> {
+    fn long_value(&mut self, v: &LongValue<'_>) {
         self.long.entry(v.column).or_default().extend_from_slice(v.bytes);
-        None
     }
 
     fn announce(&mut self, id: TableId, announce: Announce<'_>) -> Result<(), ReadError> {

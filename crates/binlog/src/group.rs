@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! ```text
-//! rows          GTID | {ANNOTATE | TABLE_MAP of each table of the statement | rows events, the last with STATEMENT_END}... | XID
+//! rows          GTID | {ANNOTATE | TABLE_MAP of each table of the statement | rows events, the last with STATEMENT_END
+//!               | or QUERY "SAVEPOINT name"}... | XID
 //! definition    GTID (DDL, STANDALONE) | QUERY
 //! both          GTID (DDL) | QUERY | statements as above | XID                     CREATE TABLE ... SELECT
 //! XA PREPARE    GTID (PREPARED_XA) | statements as above | QUERY "XA END name" | XA_PREPARE
@@ -29,7 +30,7 @@ use log_format::record::{Record, commit_flags, event_options};
 
 use crate::api::{EmitError, EmitOptions, EventSink, GroupHead};
 use crate::branch::{self, Branch};
-use crate::changes::{Change, Changes, UsedTable};
+use crate::changes::{Change, Changes, Step, UsedTable};
 use crate::frames::Frames;
 use crate::image;
 use crate::tables::{TableInfo, Tables};
@@ -136,13 +137,14 @@ fn logged_event(frames: &mut Frames, last: Lsn) -> Result<Option<Logged>, EmitEr
 
 /// Reads changes of one statement ahead, at least two so that its text has been met. True when the statement goes on behind them. The
 /// first change of the next statement stays last in the queue.
-fn fill(changes: &mut Changes<'_>, queue: &mut VecDeque<Change>) -> Result<More, EmitError> {
+fn fill(changes: &mut Changes<'_>, queue: &mut VecDeque<Step>) -> Result<More, EmitError> {
     let mut bytes = 0;
     while queue.len() < 2 || bytes < LOOK_AHEAD {
-        let Some(change) = changes.next()? else { return Ok(More::Nothing) };
-        bytes += change.bytes();
-        let next_begins = change.starts_statement && !queue.is_empty();
-        queue.push_back(change);
+        let Some(step) = changes.next()? else { return Ok(More::Nothing) };
+        bytes += step.bytes();
+        let ends = matches!(queue.back(), Some(Step::Savepoint(_)));
+        let next_begins = (ends || step.starts_statement()) && !queue.is_empty();
+        queue.push_back(step);
         if next_begins {
             return Ok(More::Statement);
         }
@@ -281,11 +283,20 @@ impl GroupWriter<'_> {
     fn rows(
         &mut self,
         changes: &mut Changes<'_>,
-        mut queue: VecDeque<Change>,
+        mut queue: VecDeque<Step>,
         mut more: More,
     ) -> Result<(), EmitError> {
         while !queue.is_empty() {
-            let text = queue.front().and_then(|first| changes.take_text(first.statement));
+            if let Some(Step::Savepoint(body)) = queue.front() {
+                self.savepoint(body)?;
+                queue.pop_front();
+                if more == More::Statement {
+                    more = fill(changes, &mut queue)?;
+                }
+                continue;
+            }
+            let first = queue.front().and_then(Step::row);
+            let text = first.and_then(|first| changes.take_text(first.statement));
             if let Some(text) = text.filter(|_| self.options.annotate) {
                 let stamp = self.stamp(End::Unstated);
                 self.write(&Event::Annotate(Annotate { text: &text }), stamp, false)?;
@@ -293,9 +304,9 @@ impl GroupWriter<'_> {
             let mut mapped = Vec::new();
             loop {
                 let own = queue.len() - usize::from(more == More::Statement);
-                self.map_tables(changes, queue.iter().take(own), &mut mapped)?;
-                for change in queue.drain(..own) {
-                    self.row(changes, &change)?;
+                self.map_tables(changes, queue.iter().take(own).filter_map(Step::row), &mut mapped)?;
+                for step in queue.drain(..own) {
+                    step.row().map_or(Ok(()), |change| self.row(changes, change))?;
                 }
                 if more != More::Rows {
                     break;
@@ -307,6 +318,16 @@ impl GroupWriter<'_> {
                 more = fill(changes, &mut queue)?;
             }
         }
+        Ok(())
+    }
+
+    /// The body says all but the common header.
+    fn savepoint(&mut self, body: &[u8]) -> Result<(), EmitError> {
+        let mut stamp = self.stamp(End::Unstated);
+        stamp.flags |= header_flags::SUPPRESS_USE;
+        event_format::write_opaque(&mut self.out, &stamp, EventKind::QUERY, body, self.options.checksum);
+        self.sink.event(&self.out, false)?;
+        self.out.clear();
         Ok(())
     }
 

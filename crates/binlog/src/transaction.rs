@@ -124,5 +124,6 @@ fn is_wanted(record: &Record<'_>) -> bool {
             | Record::RowDelete(_)
             | Record::Statement(_)
             | Record::LongValue(_)
+            | Record::Savepoint(_)
     )
 }

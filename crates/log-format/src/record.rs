@@ -44,7 +44,7 @@ pub enum Record<'a> {
     System(System<'a>),
     Commit(Commit),
     Abort(Abort),
-    Savepoint(Savepoint),
+    Savepoint(Savepoint<'a>),
     RollbackTo(RollbackTo),
     Extents(Extents),
     Prepare(Prepare<'a>),

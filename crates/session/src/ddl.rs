@@ -283,6 +283,11 @@ fn event_flags(server: &crate::server::Server, statement: &Statement<'_>) -> u32
     })
 }
 
+/// The body of a query event with this text.
+pub(crate) fn query_event(session: &Session, text: &str) -> Vec<u8> {
+    QueryEvent::of(session).body(text.as_bytes())
+}
+
 /// What a query event says of its session.
 struct QueryEvent {
     thread_id: u32,

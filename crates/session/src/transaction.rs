@@ -19,6 +19,7 @@ use sql_syntax::ast::{self, Completion, TransactionStatement};
 use storage::lock::Owner;
 use storage::recovery::OwnedXid;
 use storage::trx::{Isolation, Savepoint, Trx};
+use types::SqlMode;
 
 use crate::counters::Counter;
 use crate::output::Output;
@@ -540,10 +541,24 @@ fn savepoint(session: &mut Session, name: &str) -> Result<(), ClientError> {
     session.entry.counters.count(Counter::HandlerSavepoint);
     let transaction = &mut session.transaction;
     transaction.savepoints.retain(|(n, _)| !catalog::same_name(n, name));
+    log_savepoint(session, name)?;
+    let transaction = &mut session.transaction;
     if let Some(trx) = &transaction.trx {
         transaction.savepoints.push((name.to_owned(), trx.savepoint()));
     }
     Ok(())
+}
+
+/// A savepoint behind rows is an event of their group.
+fn log_savepoint(session: &mut Session, name: &str) -> Result<(), ClientError> {
+    if !session.transaction.trx.as_ref().is_some_and(Trx::wants_savepoints) {
+        return Ok(());
+    }
+    let quote = if session.settings.sql_mode.has(SqlMode::ANSI_QUOTES) { '"' } else { '`' };
+    let doubled = name.replace(quote, &format!("{quote}{quote}"));
+    let body = crate::ddl::query_event(session, &format!("SAVEPOINT {quote}{doubled}{quote}"));
+    let Some(trx) = &mut session.transaction.trx else { return Ok(()) };
+    trx.append_savepoint(&body).map_err(|e| error::internal(&e.to_string()))
 }
 
 fn rollback_to(session: &mut Session, name: &str) -> Result<(), ClientError> {

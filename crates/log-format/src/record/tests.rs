@@ -282,7 +282,7 @@ fn course_records() -> Vec<(Record<'static>, Vec<u8>)> {
             bytes(8, 0, &[&[0xe8, 7, 100, 10, 0, 0xac, 2]]),
         ),
         (Record::Abort(Abort { trx, last }), bytes(9, 0, &[trx_head])),
-        (Record::Savepoint(Savepoint { trx, previous }), bytes(10, 0, &[trx_head])),
+        (Record::Savepoint(Savepoint { trx, previous, body: b"xy" }), bytes(10, 0, &[trx_head, &[2], b"xy"])),
         (Record::RollbackTo(RollbackTo { trx, undo_next: previous }), bytes(11, 0, &[trx_head])),
         (
             Record::Extents(Extents { trx, before: first, records: vec![previous, Lsn(99_980)] }),

@@ -5,7 +5,7 @@
 //! Commit      trx varint | first link | last link | extents link | commit time varint (microseconds since 1970)
 //!             | with GTID: domain varint, server varint, sequence varint, thread id varint
 //! Abort       trx | last link
-//! Savepoint   trx | previous link
+//! Savepoint   trx | previous link | body string (of the QUERY event)
 //! RollbackTo  trx | undo-next link
 //! Extents     trx | link to the transaction's Extents before | count varint | {LSN as distance below the one before}...
 //! Prepare     trx | first link | last link | extents link | time varint (microseconds since 1970)
@@ -21,6 +21,7 @@
 //! * LongValue records stand before the row record whose body before the change they belong to: values that the body keeps on
 //!   overflow pages, when an event needs them and they were written by another transaction.
 //! * An Event of a DDL statement is its transaction's last record.
+//! * A Savepoint stands below what ROLLBACK TO undoes, so it stays; there is none before the first row record that is for replicas.
 
 use super::link::{known_flags, put_gtid, put_link, take_gtid, take_link, take_trx, take_u32};
 use base::{Corruption, Gtid, Lsn, Put, Reader, TrxId};
@@ -74,11 +75,13 @@ pub struct Abort {
     pub last: Lsn,
 }
 
-/// A place to roll back to.
+/// SAVEPOINT, as replicas hear of it. Rollback does not need the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Savepoint {
+pub struct Savepoint<'a> {
     pub trx: TrxId,
     pub previous: Lsn,
+    /// The QUERY event behind its common header.
+    pub body: &'a [u8],
 }
 
 /// The transaction's records after `undo_next` have been undone.
@@ -205,15 +208,18 @@ impl Abort {
     }
 }
 
-impl Savepoint {
+impl<'a> Savepoint<'a> {
     pub(super) fn encode(&self, lsn: Lsn, out: &mut Vec<u8>) -> u8 {
         out.put_varint(self.trx.0);
         put_link(out, lsn, self.previous);
+        out.put_string(self.body);
         0
     }
-    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'_>) -> Result<Self, Corruption> {
+    pub(super) fn decode(lsn: Lsn, flags: u8, reader: &mut Reader<'a>) -> Result<Self, Corruption> {
         known_flags(flags, 0)?;
-        Ok(Self { trx: take_trx(reader, "trx id")?, previous: take_link(reader, lsn, "previous record")? })
+        let trx = take_trx(reader, "trx id")?;
+        let previous = take_link(reader, lsn, "previous record")?;
+        Ok(Self { trx, previous, body: reader.string("event body")? })
     }
 }
 

@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     fn step(trx: u64) -> Record<'static> {
-        Record::Savepoint(Savepoint { trx: TrxId(trx), previous: Lsn::NONE })
+        Record::Savepoint(Savepoint { trx: TrxId(trx), previous: Lsn::NONE, body: &[] })
     }
 
     fn commit(trx: u64, seq_no: u64) -> Record<'static> {

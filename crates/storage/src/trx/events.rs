@@ -3,6 +3,7 @@
 //! - The first row record of each statement says so (`STARTS_STATEMENT`); right behind it stands the statement's text.
 //! - The first row record of each table names the table's definition, a `TableDef` record of the current segment ([`Announce`]). With a
 //!   `binlog_row_image` that leaves columns out, each statement's first row record that writes other columns says which.
+//! - A SAVEPOINT behind the first row record is a record with the body of its event.
 //! - A long transaction's records are listed by `Extents` records, so that they can be read forwards.
 //!
 //! # Invariants
@@ -18,7 +19,9 @@
 use std::sync::Arc;
 
 use base::{Lsn, TableId};
-use log_format::record::{Announce, Event, Extents, Record, RollbackTo, Statement, event_options, row_flags};
+use log_format::record::{
+    Announce, Event, Extents, Record, RollbackTo, Savepoint, Statement, event_options, row_flags,
+};
 use smallvec::SmallVec;
 
 use super::{Trx, Work};
@@ -289,6 +292,7 @@ impl Work<'_> {
                     | Record::RowDelete(_)
                     | Record::Statement(_)
                     | Record::LongValue(_)
+                    | Record::Savepoint(_)
             ) {
                 found.push(at);
             }
@@ -348,6 +352,19 @@ impl Trx {
         })?;
         self.state.events.event = appended.start;
         Ok(())
+    }
+
+    /// Whether a SAVEPOINT is an event of the group: there are rows before it.
+    pub fn wants_savepoints(&self) -> bool {
+        self.state.options.log.replicate && !self.state.events.announced.is_empty()
+    }
+
+    /// Appends the event of a SAVEPOINT, below the point that it names.
+    pub fn append_savepoint(&mut self, body: &[u8]) -> Result<(), log::LogFailed> {
+        let build = |trx, previous, lsn, out: &mut Vec<u8>| {
+            Record::Savepoint(Savepoint { trx, previous, body }).encode(lsn, out);
+        };
+        self.append_chained(build).map(|_| ())
     }
 
     /// A row operation has succeeded: the statement's text follows its first row record.
