@@ -120,28 +120,162 @@ fn what_cannot_be_run_is_named() {
     assert_eq!(client.fails(&format!("BINLOG '{MAP}\n{WRITE}'")), 1062);
     // The halves of a long text.
     client.run("DELETE FROM fb.t");
-    client.run(&format!("SET @a = '{MAP}', @b = '{WRITE}'"));
+    let halves = format!("SET @a = '{MAP}', @b = '{WRITE}'");
+    client.run(&halves);
     client.run("BINLOG @a, @b");
+    assert_eq!(client.rows("SELECT @a IS NULL, @b IS NULL"), ["1\t1"], "a text that was used is given back");
     assert_eq!(client.rows("SELECT v FROM fb.t"), ["three"]);
     // Inside a transaction it is part of it.
     client.run("DELETE FROM fb.t");
     client.run("BEGIN");
+    client.run(&halves);
     client.run("BINLOG @a, @b");
     client.run("ROLLBACK");
     assert!(client.rows("SELECT v FROM fb.t").is_empty());
     client.run("ALTER TABLE fb.t MODIFY v VARCHAR(30) CHARACTER SET utf8mb4");
+    client.run(&halves);
     assert_eq!(client.fails("BINLOG @a, @b"), 1677);
     client.run("SET GLOBAL slave_type_conversions = ALL_NON_LOSSY");
+    client.run(&halves);
     client.run("BINLOG @a, @b");
     assert_eq!(client.rows("SELECT * FROM fb.t"), ["3\tthree"]);
     client.run("TRUNCATE fb.t");
     client.run(
         "ALTER TABLE fb.t MODIFY v VARCHAR(3) CHARACTER SET utf8mb4, MODIFY id BIGINT, ADD c INT DEFAULT 7",
     );
+    client.run(&halves);
     assert_eq!(client.fails("BINLOG @a, @b"), 1677);
     client.run("SET GLOBAL slave_type_conversions = 'ALL_LOSSY,ALL_NON_LOSSY'");
+    client.run(&halves);
     client.run("BINLOG @a, @b");
     assert_eq!(client.rows("SELECT * FROM fb.t"), ["3\tthr\t7"]);
     // A TABLE_MAP that ends in the middle.
     assert_eq!(client.fails("BINLOG 'bH4NaxNegQAAHgAAAAAAAAAAAGQAAAAAAAEAAmZi'"), 1610);
+}
+
+/// A table `t.n (id INT PRIMARY KEY, a INT, b VARCHAR(10), c DECIMAL(10,2), d DOUBLE, e BIGINT)` in latin1, and two rows of it.
+const TYPED_MAP: &str = "APFTZRNQhAAAMwAAAAAAAAAAAAcCAAAAAAEAAXQAAW4ABgMDD/YFCAUKAAoCCD7ZUT/o";
+const TYPED_ROWS: &str = "APFTZRdQhAAAagAAAAAAAAAAAAcCAAAAAAEABj/AAQAAAPv///8KYWJjZGVmZ2hpaoAABNI4AAAAAAAA9D8AGnEYAgAAAMACAAAALAEAAAHpf////5wAAAAgX6ACQv//////////lGuWQQ==";
+
+/// What a MariaDB 11.8 refuses of each setting; what it converts is in tests/sql/row_types.test.
+const REFUSED: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "a BIGINT",
+            "a SMALLINT",
+            "a TINYINT",
+            "a DECIMAL(12,1)",
+            "a DOUBLE",
+            "a VARCHAR(20)",
+            "a MEDIUMINT",
+            "b VARCHAR(20) CHARACTER SET latin1",
+            "b VARCHAR(5) CHARACTER SET latin1",
+            "b CHAR(10) CHARACTER SET latin1",
+            "b TEXT CHARACTER SET latin1",
+            "b VARCHAR(300) CHARACTER SET latin1",
+            "b INT",
+            "b TINYTEXT CHARACTER SET latin1",
+            "b BLOB",
+            "c DECIMAL(12,2)",
+            "c DECIMAL(10,1)",
+            "c DECIMAL(8,2)",
+            "c DECIMAL(12,4)",
+            "c INT",
+            "c DOUBLE",
+            "c FLOAT",
+            "d FLOAT",
+            "d DECIMAL(20,2)",
+            "d INT",
+            "e INT",
+            "e SMALLINT",
+            "e DECIMAL(20,0)",
+            "e DOUBLE",
+            "e FLOAT",
+        ],
+    ),
+    (
+        "ALL_NON_LOSSY",
+        &[
+            "a SMALLINT",
+            "a TINYINT",
+            "a DECIMAL(12,1)",
+            "a DOUBLE",
+            "a VARCHAR(20)",
+            "a MEDIUMINT",
+            "b VARCHAR(5) CHARACTER SET latin1",
+            "b INT",
+            "c DECIMAL(10,1)",
+            "c DECIMAL(8,2)",
+            "c INT",
+            "c DOUBLE",
+            "c FLOAT",
+            "d FLOAT",
+            "d DECIMAL(20,2)",
+            "d INT",
+            "e INT",
+            "e SMALLINT",
+            "e DECIMAL(20,0)",
+            "e DOUBLE",
+            "e FLOAT",
+        ],
+    ),
+    (
+        "ALL_LOSSY",
+        &[
+            "a BIGINT",
+            "a DECIMAL(12,1)",
+            "a DOUBLE",
+            "a VARCHAR(20)",
+            "b VARCHAR(20) CHARACTER SET latin1",
+            "b CHAR(10) CHARACTER SET latin1",
+            "b TEXT CHARACTER SET latin1",
+            "b VARCHAR(300) CHARACTER SET latin1",
+            "b INT",
+            "b TINYTEXT CHARACTER SET latin1",
+            "b BLOB",
+            "c DECIMAL(12,2)",
+            "c DECIMAL(12,4)",
+            "c INT",
+            "d INT",
+            "e DECIMAL(20,0)",
+            "e DOUBLE",
+            "e FLOAT",
+        ],
+    ),
+    (
+        "ALL_LOSSY,ALL_NON_LOSSY",
+        &[
+            "a DECIMAL(12,1)",
+            "a DOUBLE",
+            "a VARCHAR(20)",
+            "b INT",
+            "c INT",
+            "d INT",
+            "e DECIMAL(20,0)",
+            "e DOUBLE",
+            "e FLOAT",
+        ],
+    ),
+];
+
+#[test]
+fn types_that_the_setting_does_not_let_be_converted_are_refused() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    client.run("CREATE DATABASE t");
+    client.run(&format!("BINLOG '{FORMAT}'"));
+    for (setting, columns) in REFUSED {
+        client.run(&format!("SET GLOBAL slave_type_conversions = '{setting}'"));
+        for column in *columns {
+            client.run(
+                "CREATE OR REPLACE TABLE t.n (id INT PRIMARY KEY, a INT, b VARCHAR(10) CHARACTER SET latin1, c DECIMAL(10,2), \
+                 d DOUBLE, e BIGINT)",
+            );
+            client.run(&format!("ALTER TABLE t.n MODIFY {column}"));
+            let outcome = client.fails(&format!("BINLOG '{TYPED_MAP}\n{TYPED_ROWS}'"));
+            assert_eq!(outcome, 1677, "{setting}: {column}");
+            assert!(client.rows("SELECT * FROM t.n").is_empty(), "{setting}: {column}");
+        }
+    }
 }

@@ -92,7 +92,7 @@ fn seed_events() -> Outcome {
     let corpus = root.join("fuzz/corpus/event");
     let failed = |what: &std::path::Path, e: std::io::Error| format!("{}: {e}", what.display());
     std::fs::create_dir_all(&corpus).map_err(|e| failed(&corpus, e))?;
-    for name in ["mariadb-10.11", "mariadb-11.8"] {
+    for name in ["mariadb-10.11", "mariadb-11.8", "mariadb-11.8-phases"] {
         let path = root.join(format!("crates/event-format/tests/fixtures/{name}.bin"));
         let file = std::fs::read(&path).map_err(|e| failed(&path, e))?;
         let mut at = 4;

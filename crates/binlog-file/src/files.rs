@@ -18,6 +18,7 @@ use env::{Caching, Disk, DiskError, DiskResult, File, OpenMode};
 
 use crate::cache;
 use crate::events::Events;
+use crate::gtid_index::{self, Entry, IndexReader};
 use crate::index::Index;
 use crate::names::Names;
 use crate::reader::FileGroups;
@@ -62,6 +63,9 @@ pub struct Files {
     next_reader: AtomicU64,
     /// When files were begun, once it has been read.
     created: Mutex<BTreeMap<u64, u64>>,
+    /// Places that an index had, or had not.
+    index_hits: AtomicU64,
+    index_misses: AtomicU64,
 }
 
 impl std::fmt::Debug for Files {
@@ -90,6 +94,8 @@ impl Files {
             readers: Mutex::default(),
             next_reader: AtomicU64::new(0),
             created: Mutex::default(),
+            index_hits: AtomicU64::new(0),
+            index_misses: AtomicU64::new(0),
         }))
     }
 
@@ -311,12 +317,38 @@ impl Files {
         self.events(number)?.state()
     }
 
-    /// The newest file whose state at the beginning is covered; see `binlog::Binlog::lookup`.
+    /// The newest place of a file at which a group begins that is indexed and wanted; `wanted` says yes up to some place.
+    fn indexed(&self, number: u64, wanted: &dyn Fn(&Entry) -> bool) -> Result<Option<Entry>, ReadError> {
+        let (end, _) = self.limit(number)?;
+        let name = self.names.file(number);
+        let index = self.open_file(number).ok().and_then(|f| IndexReader::open(&*self.disk, &name, &*f));
+        let found = index.and_then(|index| index.last(&|entry| entry.offset <= end && wanted(entry)));
+        let counter = if found.is_some() { &self.index_hits } else { &self.index_misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// The nearest known place at or before an offset, 0 = the head, and the state there.
+    pub fn nearest(&self, number: u64, offset: u64) -> Result<(u64, Vec<Gtid>), ReadError> {
+        match self.indexed(number, &|entry| entry.offset <= offset)? {
+            Some(entry) => Ok((entry.offset, entry.state)),
+            None => Ok((0, self.state_at(number)?)),
+        }
+    }
+
+    /// Binlog_gtid_index_hit and Binlog_gtid_index_miss.
+    pub fn index_use(&self) -> (u64, u64) {
+        (self.index_hits.load(Ordering::Relaxed), self.index_misses.load(Ordering::Relaxed))
+    }
+
+    /// The newest known place whose state is covered; see `binlog::Binlog::lookup`.
     pub fn lookup(&self, covers: &dyn Fn(&[Gtid]) -> bool) -> Result<Option<Lookup>, ReadError> {
         for number in self.numbers().into_iter().rev() {
             let state = self.state_at(number)?;
             if covers(&state) {
-                return Ok(Some(Lookup { position: Position { segment: number, offset: 0 }, state }));
+                let indexed = self.indexed(number, &|entry| covers(&entry.state))?;
+                let (offset, state) = indexed.map_or((0, state), |entry| (entry.offset, entry.state));
+                return Ok(Some(Lookup { position: Position { segment: number, offset }, state }));
             }
         }
         Ok(None)
@@ -390,7 +422,9 @@ impl Files {
     /// They are not in the index any more: what cannot be removed only takes room.
     fn remove(&self, gone: &[u64]) {
         for number in gone {
-            let _ = self.disk.remove(&self.names.file(*number));
+            let name = self.names.file(*number);
+            let _ = self.disk.remove(&name);
+            let _ = self.disk.remove(&gtid_index::name_of(&name));
             lock(&self.created).remove(number);
         }
         let _ = self.disk.sync_dir("");

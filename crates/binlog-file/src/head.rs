@@ -6,6 +6,7 @@
 //! BINLOG_CHECKPOINT always names its own file: a file is begun only when the engine's log holds the commits of all groups in those
 //! before, durable, so recovery needs the last file alone.
 
+use crate::gtid_index::IndexOptions;
 use base::Gtid;
 use event_format::{
     BinlogCheckpoint, Checksum, End, Event, FormatDescription, GtidEvent, GtidList, Header, MAGIC, Stamp,
@@ -22,6 +23,8 @@ pub struct HeadFacts {
     pub now: u32,
     /// The first file since the server's start.
     pub is_first: bool,
+    /// The file gets an index.
+    pub index: Option<IndexOptions>,
 }
 
 /// The head of the file called `name`.
@@ -68,6 +71,14 @@ pub(crate) fn complete_gtid(event: &mut Vec<u8>, seq_no: u64, at: u64, length: u
     event[9..13].copy_from_slice(&(length as u32).to_le_bytes());
     event[Header::LEN..Header::LEN + 8].copy_from_slice(&seq_no.to_le_bytes());
     place(event, at, checksum);
+}
+
+/// The GTID that a complete GTID event says.
+pub(crate) fn gtid_of(event: &[u8]) -> Gtid {
+    let u32_at = |at: usize| u32::from_le_bytes([event[at], event[at + 1], event[at + 2], event[at + 3]]);
+    let low = u64::from(u32_at(Header::LEN));
+    let seq_no = low | u64::from(u32_at(Header::LEN + 4)) << 32;
+    Gtid { domain_id: u32_at(Header::LEN + 8), server_id: u32_at(5), seq_no }
 }
 
 /// Gives the GTID event of a group, which is whole otherwise, the commit id that it shares with others.

@@ -4,6 +4,7 @@
 //! ```text
 //! NAME.index                 names of the files, one a line, oldest first
 //! NAME.000001, .000002 ...   magic | FORMAT_DESCRIPTION | GTID_LIST | BINLOG_CHECKPOINT | groups ... | ROTATE or STOP
+//! NAME.000001.idx ...        where in the file groups begin, with the GTID state there: a help that may be missing
 //! #binlog_cache_files/       groups of running transactions that outgrew binlog_cache_size
 //! ```
 //! # Who does what
@@ -12,6 +13,7 @@
 //! cache          one transaction's group until it is written           events    a file, event by event
 //! writer         the file that is written                              recover   what the last file says after a crash
 //! files          all files as readers see them                         reader    groups for dump threads
+//! gtid_index     places in a file by GTID
 //! ```
 //! Who commits, and in which order, is decided above (`commit::file`).
 //!
@@ -24,6 +26,7 @@
 mod cache;
 mod events;
 mod files;
+mod gtid_index;
 mod head;
 mod index;
 mod names;
@@ -34,6 +37,7 @@ mod writer;
 pub use cache::{Cache, CacheLimits};
 pub use events::Events;
 pub use files::{EngineLog, Files, virtual_lsn};
+pub use gtid_index::IndexOptions;
 pub use head::HeadFacts;
 pub use names::Names;
 pub use reader::{FileGroups, FileInterrupt};

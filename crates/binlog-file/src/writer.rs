@@ -12,6 +12,7 @@ use event_format::{Checksum, Event, Header, Rotate, Stamp, header_flags, write};
 
 use crate::cache::{Cache, CacheLimits};
 use crate::files::Files;
+use crate::gtid_index::{self, IndexWriter};
 use crate::head::{self, HeadFacts};
 
 /// Bytes that are copied at once.
@@ -62,6 +63,7 @@ pub struct Writer {
     server_id: u32,
     /// Groups that go into the file with the next write.
     buffer: Vec<u8>,
+    index: Option<IndexWriter>,
 }
 
 impl std::fmt::Debug for Writer {
@@ -73,10 +75,12 @@ impl std::fmt::Debug for Writer {
 impl Writer {
     /// Begins the next file, the first of this start.
     pub fn begin(files: Arc<Files>, number: u64, facts: &HeadFacts, state: Vec<Gtid>) -> DiskResult<Self> {
-        let (file, at) = new_file(&files, number, facts, state)?;
+        let (file, head) = new_file(&files, number, facts, state.clone())?;
+        let index = new_index(&files, number, &head, facts, state);
+        let at = head.len() as u64;
         files.add(number, Arc::clone(&file), at)?;
         let (checksum, server_id) = (facts.checksum, facts.server_id);
-        Ok(Self { files, file, number, at, checksum, server_id, buffer: Vec::new() })
+        Ok(Self { files, file, number, at, checksum, server_id, buffer: Vec::new(), index })
     }
 
     pub fn number(&self) -> u64 {
@@ -107,6 +111,9 @@ impl Writer {
         assert_eq!(mark.number, self.number, "a mark in the file that is written");
         self.buffer.clear();
         self.at = mark.at;
+        if let Some(index) = &mut self.index {
+            index.forget();
+        }
         self.file.set_len(mark.at).map_err(|e| self.fail(&e))
     }
 
@@ -122,6 +129,9 @@ impl Writer {
         let start = self.len();
         let length = cache.first.len();
         head::complete_gtid(&mut cache.first, seq_no, start, length, self.checksum);
+        if let Some(index) = &mut self.index {
+            index.gathered(start, head::gtid_of(&cache.first));
+        }
         self.buffer.extend_from_slice(&cache.first);
         if let Some(spill) = &cache.spill {
             self.write_gathered()?;
@@ -180,15 +190,25 @@ impl Writer {
     }
 
     /// What is written counts: readers may have it once it is durable, and the engine's log up to `decided`.
-    pub fn publish(&self, decided: Lsn, is_durable: bool) {
+    pub fn publish(&mut self, decided: Lsn, is_durable: bool) {
         self.files.written(self.number, self.at, decided, is_durable);
+        self.index_published();
+    }
+
+    fn index_published(&mut self) {
+        if self.index.as_mut().is_some_and(|index| !index.publish()) {
+            self.index = None;
+        }
     }
 
     /// Goes on in the next file. Everything in this one must be decided in the engine's log, durable.
     pub fn rotate(&mut self, facts: &HeadFacts, state: Vec<Gtid>) -> Result<(), WriteError> {
         let next = self.number + 1;
-        let (file, at) = new_file(&self.files, next, facts, state)?;
-        self.switch(next, file, at, facts)
+        let (file, head) = new_file(&self.files, next, facts, state.clone())?;
+        let index = new_index(&self.files, next, &head, facts, state);
+        self.switch(next, file, head.len() as u64, facts)?;
+        self.index = index;
+        Ok(())
     }
 
     /// A large group's cache file becomes the next file. False when it cannot; it is appended as any other then.
@@ -201,7 +221,7 @@ impl Writer {
     ) -> Result<Option<Place>, WriteError> {
         let number = self.number + 1;
         let name = self.files.names().file(number);
-        let mut bytes = head::head(facts, &name, state);
+        let mut bytes = head::head(facts, &name, state.clone());
         let Some(spill) = &mut cache.spill else { return Ok(None) };
         let start = bytes.len() as u64;
         let room = spill.reserved.saturating_sub(start) as usize;
@@ -209,6 +229,7 @@ impl Writer {
             return Ok(None);
         }
         head::complete_gtid(&mut cache.first, seq_no, start, room, cache.checksum);
+        let index = new_index(&self.files, number, &bytes, facts, state);
         bytes.extend_from_slice(&cache.first);
         let file = Arc::clone(&spill.file);
         file.write_at(&bytes, 0)?;
@@ -220,6 +241,11 @@ impl Writer {
         disk.sync_dir("")?;
         let end = spill.reserved + spill.len + cache.last.len() as u64;
         self.switch(number, file, end, facts)?;
+        self.index = index;
+        if let Some(index) = &mut self.index {
+            index.gathered(start, head::gtid_of(&cache.first));
+        }
+        self.index_published();
         Ok(Some(Place { number, start, end }))
     }
 
@@ -255,6 +281,7 @@ impl Writer {
         }
         // One that stays is not in the index, and is made anew by the next attempt.
         let _ = self.files.disk().remove(next);
+        let _ = self.files.disk().remove(&gtid_index::name_of(next));
         WriteError { reason: e.to_string(), is_final: false, no_room: Some(e.path.clone()) }
     }
 
@@ -285,13 +312,33 @@ pub(crate) fn set_closed(file: &dyn File) -> DiskResult<()> {
     file.write_at(&[0, 0], FLAGS)
 }
 
-/// A file with its head, durable; its length.
+/// The index of a file, when it has one.
+fn new_index(
+    files: &Files,
+    number: u64,
+    head: &[u8],
+    facts: &HeadFacts,
+    state: Vec<Gtid>,
+) -> Option<IndexWriter> {
+    let name = files.names().file(number);
+    let disk = &**files.disk();
+    match facts.index {
+        Some(options) => IndexWriter::begin(disk, &name, head, state, options),
+        None => {
+            // One that a crash has left there is of another file.
+            let _ = disk.remove(&gtid_index::name_of(&name));
+            None
+        }
+    }
+}
+
+/// A file with its head, durable; the head.
 fn new_file(
     files: &Files,
     number: u64,
     facts: &HeadFacts,
     state: Vec<Gtid>,
-) -> DiskResult<(Arc<dyn File>, u64)> {
+) -> DiskResult<(Arc<dyn File>, Vec<u8>)> {
     let name = files.names().file(number);
     let bytes = head::head(facts, &name, state);
     let disk = files.disk();
@@ -301,7 +348,7 @@ fn new_file(
     file.write_at(&bytes, 0)?;
     file.sync_data()?;
     disk.sync_dir("")?;
-    Ok((file, bytes.len() as u64))
+    Ok((file, bytes))
 }
 
 /// The event with another checksum.

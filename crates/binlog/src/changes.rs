@@ -18,9 +18,10 @@ use page_format::{PageOp, record_flags};
 use crate::api::ReadError;
 use crate::columns::Images;
 use crate::frames::Frames;
+use crate::group::Contents;
 use crate::image::{self, Long};
 use crate::tables::{TableInfo, Tables};
-use crate::transaction::{Chain, Records};
+use crate::transaction::Records;
 
 /// A table in a group, with the options of the session that changed it.
 #[derive(Debug, Clone)]
@@ -108,6 +109,8 @@ pub(crate) struct Changes<'a> {
     texts: VecDeque<(u64, Vec<u8>)>,
     /// The record that started the statement: the dictionary of its text.
     base: (Lsn, Vec<u8>),
+    /// Texts that are not in the log.
+    kept: &'a [(Lsn, Box<[u8]>)],
     /// Long values before the next change.
     long: HashMap<u32, Vec<u8>>,
     record: Vec<u8>,
@@ -117,9 +120,9 @@ impl<'a> Changes<'a> {
     pub(crate) fn new(
         frames: &'a mut Frames,
         definitions: &'a Tables,
-        chain: Chain,
+        contents: Contents<'a>,
     ) -> Result<Self, ReadError> {
-        let records = Records::new(frames, chain)?;
+        let records = Records::new(frames, contents.chain)?;
         Ok(Self {
             frames,
             definitions,
@@ -129,6 +132,7 @@ impl<'a> Changes<'a> {
             statements: 0,
             texts: VecDeque::new(),
             base: Default::default(),
+            kept: contents.texts,
             long: HashMap::new(),
             record: Vec::new(),
         })
@@ -209,6 +213,9 @@ impl<'a> Changes<'a> {
             self.base.0 = lsn;
             self.base.1.clear();
             self.base.1.extend_from_slice(bytes);
+            if let Ok(at) = self.kept.binary_search_by_key(&lsn, |(base, _)| *base) {
+                self.texts.push_back((self.statements, self.kept[at].1.to_vec()));
+            }
         }
         let Some(table) = self.named.get(&table).copied() else {
             let found = Corruption::new("", "table definition", "one that was named before", "none");

@@ -4,7 +4,7 @@
 //! ```text
 //! rows          GTID | {ANNOTATE | TABLE_MAP of each table of the statement | rows events, the last with STATEMENT_END
 //!               | or QUERY "SAVEPOINT name"}... | XID
-//! definition    GTID (DDL, STANDALONE) | QUERY
+//! definition    GTID (DDL, STANDALONE) | QUERY                           ALTER TABLE: both say which phase of it, when it has two
 //! both          GTID (DDL) | QUERY | statements as above | XID                     CREATE TABLE ... SELECT
 //! XA PREPARE    GTID (PREPARED_XA) | statements as above | QUERY "XA END name" | XA_PREPARE
 //! XA decision   GTID (COMPLETED_XA, STANDALONE) | QUERY "XA COMMIT name" or "XA ROLLBACK name"
@@ -24,7 +24,8 @@ use std::collections::VecDeque;
 use base::{Lsn, TableId};
 use event_format::{
     Annotate, Bitmap, End, Event, EventKind, GtidEvent, Header, Query, QueryHead, Rows, RowsKind, RowsWriter,
-    Stamp, StatusVariable, XaPrepare, gtid_flags, gtid_flags_extra, header_flags, rows_flags,
+    Stamp, StatusVariable, StatusVariables, XaPrepare, gtid_flags, gtid_flags_extra, header_flags,
+    rows_flags,
 };
 use log_format::record::{Record, commit_flags, event_options};
 
@@ -70,15 +71,30 @@ struct Logged {
     body: Vec<u8>,
 }
 
+/// What a group is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Contents<'a> {
+    pub(crate) chain: Chain,
+    /// Texts that are not in the log, by their statement's first row record, in order.
+    pub(crate) texts: &'a [(Lsn, Box<[u8]>)],
+}
+
+impl From<Chain> for Contents<'_> {
+    fn from(chain: Chain) -> Self {
+        Self { chain, texts: &[] }
+    }
+}
+
 /// Makes the events of a group.
 pub(crate) fn emit(
     frames: &mut Frames,
     tables: &Tables,
     head: &GroupHead,
-    chain: Chain,
+    contents: Contents<'_>,
     options: &EmitOptions,
     sink: &mut dyn EventSink,
 ) -> Result<(), EmitError> {
+    let chain = contents.chain;
     let mut writer =
         GroupWriter { head, options, sink, out: Vec::new(), open: None, images: Default::default() };
     let branch = match chain.phase {
@@ -89,11 +105,11 @@ pub(crate) fn emit(
         }
     };
     let event = logged_event(frames, chain.last)?;
-    let mut changes = Changes::new(frames, tables, chain)?;
+    let mut changes = Changes::new(frames, tables, contents)?;
     let mut queue = VecDeque::new();
     let more = fill(&mut changes, &mut queue)?;
     let has_rows = !queue.is_empty();
-    writer.gtid(event.is_some(), has_rows, branch.as_ref())?;
+    writer.gtid(event.as_ref(), has_rows, branch.as_ref())?;
     if let Some(mut event) = event {
         if chain.decides && !has_rows {
             name_transaction(&mut event, chain)?;
@@ -114,13 +130,36 @@ pub(crate) fn emit(
 fn name_transaction(event: &mut Logged, chain: Chain) -> Result<(), EmitError> {
     let kind = EventKind(event.kind);
     if let Event::Query(query) = Event::decode(kind, &event.body)? {
-        let mut status = query.status.to_vec();
-        StatusVariable::DdlXid(chain.trx.0).encode(&mut status);
+        let mut status = Vec::with_capacity(query.status.len() + 9);
+        let mut named = false;
+        for variable in StatusVariables::new(query.status) {
+            let variable = variable?;
+            // The number comes before the phase of an ALTER TABLE.
+            if matches!(variable, StatusVariable::AlterFlags { .. }) {
+                StatusVariable::DdlXid(chain.trx.0).encode(&mut status);
+                named = true;
+            }
+            variable.encode(&mut status);
+        }
+        if !named {
+            StatusVariable::DdlXid(chain.trx.0).encode(&mut status);
+        }
         let mut body = Vec::with_capacity(event.body.len() + 9);
         Event::Query(Query { status: &status, ..query }).encode(&mut body);
         event.body = body;
     }
     Ok(())
+}
+
+/// The phase of ALTER TABLE that a query is, and the number of the first phase's group.
+fn alter_phase(event: &Logged) -> Result<Option<(u8, u64)>, EmitError> {
+    let Event::Query(query) = Event::decode(EventKind(event.kind), &event.body)? else { return Ok(None) };
+    for variable in StatusVariables::new(query.status) {
+        if let StatusVariable::AlterFlags { flags, start_alter } = variable? {
+            return Ok(Some((flags, start_alter)));
+        }
+    }
+    Ok(None)
 }
 
 /// The event of a statement about definitions is its transaction's last record.
@@ -186,8 +225,13 @@ impl GroupWriter<'_> {
         Ok(())
     }
 
-    fn gtid(&mut self, has_event: bool, has_rows: bool, prepares: Option<&Branch>) -> Result<(), EmitError> {
-        let head = self.head;
+    fn gtid(
+        &mut self,
+        event: Option<&Logged>,
+        has_rows: bool,
+        prepares: Option<&Branch>,
+    ) -> Result<(), EmitError> {
+        let (head, has_event) = (self.head, event.is_some());
         let mut flags = 0;
         let mut set = |on: bool, bit: u8| flags |= if on { bit } else { 0 };
         set(head.flags & commit_flags::NO_PARALLEL == 0, gtid_flags::ALLOW_PARALLEL);
@@ -197,10 +241,15 @@ impl GroupWriter<'_> {
         set(!has_event && head.flags & commit_flags::NOT_TRANSACTIONAL == 0, gtid_flags::TRANSACTIONAL);
         set(prepares.is_some(), gtid_flags::PREPARED_XA);
         set(head.commit_id != 0, gtid_flags::GROUP_COMMIT_ID);
+        let logged = event;
         let mut event = GtidEvent { flags, xa: prepares.map(Branch::name), ..self.numbered() };
         if prepares.is_some() {
             event.flags_extra |= gtid_flags_extra::MULTI_ENGINE;
             event.extra_engines = XA_PREPARE_ENGINES;
+        }
+        if let Some((phase, start_alter)) = logged.map(alter_phase).transpose()?.flatten() {
+            event.flags_extra |= phase;
+            event.start_alter = start_alter;
         }
         let mut stamp = self.stamp(End::At(head.position.offset as u32));
         stamp.flags |= header_flags::SUPPRESS_USE;

@@ -226,7 +226,7 @@ impl GroupReader {
         if current.hot && head.span <= Tail::GROUP_MAX && self.shared.readers().len() > 1 {
             return self.emit_shared(&head, chain, options, sink);
         }
-        group::emit(&mut self.frames, &self.shared.tables, &head, chain, options, sink)
+        group::emit(&mut self.frames, &self.shared.tables, &head, chain.into(), options, sink)
     }
 
     /// R5: all events, so that they serve readers with and without annotations.
@@ -244,7 +244,14 @@ impl GroupReader {
             None => {
                 let mut events = Events::default();
                 let shared = &self.shared;
-                group::emit(&mut self.frames, &shared.tables, head, chain, &options_of_all, &mut events)?;
+                group::emit(
+                    &mut self.frames,
+                    &shared.tables,
+                    head,
+                    chain.into(),
+                    &options_of_all,
+                    &mut events,
+                )?;
                 let events = Arc::new(events);
                 shared.tail.put(key, Arc::clone(&events));
                 events

@@ -8,7 +8,7 @@ use base::{Gtid, Lsn, TrxId};
 
 use crate::api::{EmitError, EmitOptions, EventSink, GroupHead, Position};
 use crate::frames::Frames;
-use crate::group;
+use crate::group::{self, Contents};
 use crate::log_files::Binlog;
 use crate::transaction::{Chain, Phase};
 
@@ -26,7 +26,7 @@ pub enum Stage {
 
 /// A transaction whose group is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Undecided {
+pub struct Undecided<'a> {
     pub trx: TrxId,
     /// Its last record that is part of the group, and its newest Extents record.
     pub last: Lsn,
@@ -39,13 +39,15 @@ pub struct Undecided {
     /// In microseconds since 1970.
     pub time: u64,
     pub thread_id: u32,
+    /// Texts of statements that are not in the log, by the statement's first row record.
+    pub texts: &'a [(Lsn, Box<[u8]>)],
 }
 
 impl Binlog {
     /// Gives the events of a running transaction. Its records must be in the log's memory, or durable.
     pub fn emit_undecided(
         &self,
-        group: &Undecided,
+        group: &Undecided<'_>,
         options: &EmitOptions,
         sink: &mut dyn EventSink,
     ) -> Result<(), EmitError> {
@@ -59,6 +61,6 @@ impl Binlog {
         let head = GroupHead { gtid, flags, time, thread_id, commit_id: 0, position, end, span: 0 };
         let chain = Chain { trx, last, extents, phase, decides: true };
         let mut frames = Frames::new(self.source());
-        group::emit(&mut frames, self.tables(), &head, chain, options, sink)
+        group::emit(&mut frames, self.tables(), &head, Contents { chain, texts: group.texts }, options, sink)
     }
 }

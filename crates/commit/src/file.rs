@@ -28,7 +28,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use base::{Gtid, Lsn};
 use binlog::{Binlog, EmitError, EmitOptions, ReadError, Stage, Undecided};
-use binlog_file::{Cache, CacheLimits, Files, HeadFacts, WriteError, Writer, virtual_lsn};
+use binlog_file::{Cache, CacheLimits, Files, HeadFacts, IndexOptions, WriteError, Writer, virtual_lsn};
 use event_format::{Checksum, MetadataLevel};
 use log::{Appended, FlushPolicy};
 use log_format::record::commit_flags;
@@ -56,6 +56,8 @@ pub struct FileOptions {
     pub cache_most: u64,
     /// binlog_large_commit_threshold
     pub large: u64,
+    /// binlog_gtid_index and its kin, for files that are begun from now on.
+    pub index: Option<IndexOptions>,
 }
 
 /// The binary log in files, as commits use it.
@@ -164,8 +166,8 @@ impl FileLog {
 
 impl FileOptions {
     fn head(&self, now: u64, is_first: bool) -> HeadFacts {
-        let (server_id, version, checksum) = (self.server_id, self.version, self.checksum);
-        HeadFacts { server_id, version, checksum, now: (now / 1_000_000) as u32, is_first }
+        let (server_id, version, checksum, index) = (self.server_id, self.version, self.checksum, self.index);
+        HeadFacts { server_id, version, checksum, now: (now / 1_000_000) as u32, is_first, index }
     }
 }
 
@@ -253,9 +255,18 @@ impl Committer {
             Want::RollBack => Stage::Decision { commits: false },
         };
         let gtid = Gtid { domain_id: numbering.domain_id, server_id: numbering.server_id, seq_no: 0 };
-        let CommitParts { trx: id, last, extents, .. } = parts;
-        let group =
-            Undecided { trx: id, last, extents, stage, gtid, flags, time, thread_id: numbering.thread_id };
+        let (CommitParts { trx: id, last, extents, .. }, thread_id) = (parts, numbering.thread_id);
+        let group = Undecided {
+            trx: id,
+            last,
+            extents,
+            stage,
+            gtid,
+            flags,
+            time,
+            thread_id,
+            texts: trx.statement_texts(),
+        };
         // Records that have left the log's memory are read from its segments, where only what is durable is read.
         let waits = pending.is_some() && self.log.flush_policy() == FlushPolicy::Sync;
         let waited = if waits { self.log.wait_durable(decided) } else { Ok(()) };
@@ -284,7 +295,7 @@ impl Committer {
     }
 
     /// `decided` is the end of the records that it is made of.
-    fn make_group(&self, file: &FileLog, group: &Undecided, decided: Lsn) -> Result<Cache, CommitError> {
+    fn make_group(&self, file: &FileLog, group: &Undecided<'_>, decided: Lsn) -> Result<Cache, CommitError> {
         let options = file.options();
         let gtids = self.order().positions.len();
         let limits = CacheLimits {

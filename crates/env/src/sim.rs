@@ -86,6 +86,7 @@ struct State {
     life: u64,
     calls: u64,
     syncs: u64,
+    read_bytes: u64,
     /// Calls beyond this number fail.
     crash_after: u64,
     capacity: u64,
@@ -118,6 +119,7 @@ impl SimDisk {
             life: 0,
             calls: 0,
             syncs: 0,
+            read_bytes: 0,
             crash_after: u64::MAX,
             capacity: 1 << 40,
             locked: false,
@@ -135,6 +137,11 @@ impl SimDisk {
     /// Calls so far that touched the disk (reads too); lengths, listings and free space do not count.
     pub fn calls(&self) -> u64 {
         self.state().calls
+    }
+
+    /// Bytes that were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.state().read_bytes
     }
 
     /// Successful syncs of files so far.
@@ -419,6 +426,7 @@ impl File for SimFile {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             file.read(buf, offset);
+            state.read_bytes += buf.len() as u64;
             Ok(())
         })
     }

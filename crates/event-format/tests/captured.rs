@@ -5,9 +5,11 @@ use event_format::{
     StatusVariables, Xa, gtid_flags, gtid_flags_extra, header_flags, read, restamp, rows_flags, write,
 };
 
-const FILES: [(&str, &[u8]); 2] = [
+const FILES: [(&str, &[u8]); 3] = [
     ("10.11", include_bytes!("fixtures/mariadb-10.11.bin")),
     ("11.8", include_bytes!("fixtures/mariadb-11.8.bin")),
+    // SAVEPOINT, ROLLBACK TO, and the phases of ALTER TABLE.
+    ("11.8", include_bytes!("fixtures/mariadb-11.8-phases.bin")),
 ];
 
 /// Every event of a file with its offset.

@@ -176,9 +176,14 @@ impl Begin {
                 FILE_HEAD.into(),
             )));
         }
-        let head = log.state_at_head(file.segment).map_err(|e| read_error(&e))?;
-        let mut state = RunningState::new(head);
-        let mut place = Position { segment: file.segment, offset: 0 };
+        let known = if request.position > FILE_HEAD {
+            log.nearest(file.segment, position)
+        } else {
+            log.state_at_head(file.segment).map(|state| (0, state))
+        };
+        let (offset, known) = known.map_err(|e| read_error(&e))?;
+        let mut state = RunningState::new(known);
+        let mut place = Position { segment: file.segment, offset };
         if request.position > FILE_HEAD {
             if is_replica && request.capability == Capability::Gtid && !log.has_real_positions() {
                 return Err(error::fatal_reading(error::gtid_start_required().text));

@@ -31,6 +31,11 @@ pub trait BinaryLog: Send + Sync {
     fn locate(&self, wanted: &dyn Fn(&[Gtid]) -> bool) -> Result<Option<(Position, Vec<Gtid>)>, ReadError>;
     /// The state at the head of a kept file.
     fn state_at_head(&self, segment: u64) -> Result<Vec<Gtid>, ReadError>;
+    /// The nearest place of a kept file at or before an offset that is known without reading it, and the state there; offset 0 is the
+    /// head.
+    fn nearest(&self, segment: u64, _offset: u64) -> Result<(u64, Vec<Gtid>), ReadError> {
+        Ok((0, self.state_at_head(segment)?))
+    }
     fn open(&self, start: Start) -> Result<Box<dyn Groups>, ReadError>;
 }
 

@@ -69,6 +69,9 @@ impl BinaryLog for Files<'_> {
     fn locate(&self, wanted: &dyn Fn(&[Gtid]) -> bool) -> Result<Option<(Position, Vec<Gtid>)>, ReadError> {
         Ok(self.0.backend().binlog.lookup(wanted)?.map(|found| (found.position, found.state)))
     }
+    fn nearest(&self, segment: u64, offset: u64) -> Result<(u64, Vec<Gtid>), ReadError> {
+        self.0.backend().binlog.nearest(segment, offset)
+    }
     fn state_at_head(&self, segment: u64) -> Result<Vec<Gtid>, ReadError> {
         self.0.backend().binlog.state_at(segment)
     }

@@ -7,7 +7,7 @@ use binlog::{
     Binlog, BinlogFile, EmitError, EmitOptions, EventSink, GroupReader, Lookup, Next, PurgeError, ReadError,
     Start, Wait,
 };
-use binlog_file::{FileGroups, Files, Names, virtual_lsn};
+use binlog_file::{FileGroups, Files, IndexOptions, Names, virtual_lsn};
 use client_error::{ClientError, connection as error};
 use commit::FileOptions;
 use env::Disk;
@@ -109,6 +109,10 @@ pub(crate) fn file_options(v: &GlobalVariables) -> FileOptions {
         cache_memory: v.u64(Var::BINLOG_CACHE_SIZE) as usize,
         cache_most: v.u64(Var::MAX_BINLOG_CACHE_SIZE),
         large: v.u64(Var::BINLOG_LARGE_COMMIT_THRESHOLD),
+        index: (v.u64(Var::BINLOG_GTID_INDEX) != 0).then(|| IndexOptions {
+            page_size: v.u64(Var::BINLOG_GTID_INDEX_PAGE_SIZE) as u32,
+            span_min: v.u64(Var::BINLOG_GTID_INDEX_SPAN_MIN),
+        }),
     }
 }
 
@@ -145,6 +149,20 @@ impl EventLog {
         match self {
             Self::OneLog(log) => log.lookup(covers),
             Self::Files(files) => files.lookup(covers),
+        }
+    }
+    /// Binlog_gtid_index_hit and Binlog_gtid_index_miss: the one log needs no index.
+    pub(crate) fn index_use(&self) -> (u64, u64) {
+        match self {
+            Self::OneLog(_) => (0, 0),
+            Self::Files(files) => files.index_use(),
+        }
+    }
+    /// The nearest place of a file at or before an offset whose state is known, 0 = the head.
+    pub(crate) fn nearest(&self, number: u64, offset: u64) -> Result<(u64, Vec<Gtid>), ReadError> {
+        match self {
+            Self::OneLog(log) => Ok((0, log.state_at(number)?)),
+            Self::Files(files) => files.nearest(number, offset),
         }
     }
     pub(crate) fn state_at(&self, number: u64) -> Result<Vec<Gtid>, ReadError> {

@@ -357,7 +357,15 @@ fn of_global(name: &str) -> P {
         | "max_binlog_cache_size"
         | "max_binlog_size"
         | "max_binlog_stmt_cache_size"
-        | "max_binlog_total_size" => P::BINLOG_ADMIN,
+        | "max_binlog_total_size"
+        | "slave_connections_needed_for_purge" => P::BINLOG_ADMIN,
+        "binlog_alter_two_phase"
+        | "binlog_checksum"
+        | "binlog_large_commit_threshold"
+        | "slave_transaction_retries" => P::SUPER,
+        "init_slave" | "read_binlog_speed_limit" | "sync_master_info" | "sync_relay_log" => {
+            P::REPLICATION_SLAVE_ADMIN
+        }
         n if n.starts_with("rpl_semi_sync_master") => P::REPLICATION_MASTER_ADMIN,
         n if n.starts_with("rpl_semi_sync_slave")
             || n.starts_with("slave_")
@@ -380,13 +388,7 @@ fn of_session(name: &str) -> P {
         | "binlog_direct_non_transactional_updates"
         | "binlog_annotate_row_events"
         | "binlog_row_image" => P::BINLOG_ADMIN,
-        "gtid_domain_id"
-        | "gtid_seq_no"
-        | "server_id"
-        | "pseudo_thread_id"
-        | "pseudo_slave_mode"
-        | "skip_replication"
-        | "skip_parallel_replication" => P::BINLOG_REPLAY,
+        "gtid_domain_id" | "gtid_seq_no" | "server_id" | "pseudo_thread_id" => P::BINLOG_REPLAY,
         _ => P::NONE,
     }
 }

@@ -63,6 +63,8 @@ pub(crate) fn run(
         Some(second) => {
             let mut text = half(session, first)?;
             text.extend_from_slice(&half(session, second)?);
+            forget(session, first);
+            forget(session, second);
             base64::read(&text)
         }
     };
@@ -71,9 +73,9 @@ pub(crate) fn run(
     if done.is_err() {
         session.replay.tables.clear();
     }
-    let affected_rows = done?;
-    session.row_count = affected_rows as i64;
-    session.send_ok(out, &Done { affected_rows, ..Done::default() }, reply.more);
+    done?;
+    session.row_count = 0;
+    session.send_ok(out, &Done::default(), reply.more);
     Ok(())
 }
 
@@ -86,8 +88,14 @@ fn half(session: &Session, name: &[u8]) -> Result<Vec<u8>, ClientError> {
     }
 }
 
+/// A text that was used takes no more room.
+fn forget(session: &mut Session, name: &[u8]) {
+    let name = String::from_utf8_lossy(name).to_lowercase();
+    session.user_variables.insert(name.into(), types::Value::Null);
+}
+
 impl Session {
-    fn replay_events(&mut self, out: &mut Output, bytes: &[u8]) -> Result<u64, ClientError> {
+    fn replay_events(&mut self, out: &mut Output, bytes: &[u8]) -> Result<(), ClientError> {
         let mut rest = bytes;
         let mut rows = Vec::new();
         if rest.is_empty() {
@@ -101,7 +109,7 @@ impl Session {
             rest = behind;
             self.replay_event(out, header.kind, event, &mut rows)?;
         }
-        if rows.is_empty() { Ok(0) } else { self.replay_rows(&rows) }
+        if rows.is_empty() { Ok(()) } else { self.replay_rows(&rows) }
     }
 
     fn replay_event<'e>(
@@ -160,7 +168,7 @@ impl Session {
     }
 
     /// Applies the rows events of one statement.
-    fn replay_rows(&mut self, rows: &[Rows<'_>]) -> Result<u64, ClientError> {
+    fn replay_rows(&mut self, rows: &[Rows<'_>]) -> Result<(), ClientError> {
         self.values.now_micros = self.now_micros();
         self.annotation.clear();
         self.enter_gate(Passing::Statement)?;
@@ -169,7 +177,7 @@ impl Session {
         done
     }
 
-    fn replay_admitted(&mut self, rows: &[Rows<'_>]) -> Result<u64, ClientError> {
+    fn replay_admitted(&mut self, rows: &[Rows<'_>]) -> Result<(), ClientError> {
         let held = self.transaction.mdl.held();
         let locked =
             self.lock_targets(rows).and_then(|targets| Ok((self.lock_relations(&targets)?, targets)));
@@ -188,11 +196,10 @@ impl Session {
         let allowed = self.server().variables.u64(Var::SLAVE_TYPE_CONVERSIONS);
         let conversions = sql_exec::Conversions { lossy: allowed & 1 != 0, non_lossy: allowed & 2 != 0 };
         let mut warnings = Warnings::new();
-        let mut affected = 0;
         let outcome = sql::execute(self, settings, &mut warnings, |cx, _| {
             for (event, target) in rows.iter().zip(&targets) {
                 if let Some((table, columns)) = target {
-                    affected += sql_exec::apply_rows(cx, table, columns, conversions, &relations, event)?;
+                    sql_exec::apply_rows(cx, table, columns, conversions, &relations, event)?;
                 }
             }
             Ok(())
@@ -202,8 +209,7 @@ impl Session {
         if rows.iter().any(|event| event.flags & rows_flags::STATEMENT_END != 0) {
             self.replay.tables.clear();
         }
-        self.end_statement()?;
-        Ok(affected)
+        self.end_statement()
     }
 
     /// The table of each event, locked for writing in its current definition.

@@ -209,6 +209,9 @@ impl Server {
             | Var::MAX_BINLOG_CACHE_SIZE
             | Var::BINLOG_LARGE_COMMIT_THRESHOLD
             | Var::BINLOG_ROW_METADATA
+            | Var::BINLOG_GTID_INDEX
+            | Var::BINLOG_GTID_INDEX_PAGE_SIZE
+            | Var::BINLOG_GTID_INDEX_SPAN_MIN
             | Var::SERVER_ID => self.configure_files(),
             Var::MAX_BINLOG_TOTAL_SIZE => self.expire_logs(),
             Var::EXPIRE_LOGS_DAYS => {
@@ -322,8 +325,10 @@ fn gtid_position_at(files: &Files, args: &[Value]) -> Value {
     let known = files.files();
     let named = known.iter().find(|f| name.is_empty() || files.names().file(f.number) == name);
     let position = named.and_then(|file| {
-        let mut positions = GtidPositions::from_gtids(files.state_at(file.number).ok()?);
+        let (start, state) = files.nearest(file.number, place).ok()?;
+        let mut positions = GtidPositions::from_gtids(state);
         let mut events = files.events(file.number).ok()?;
+        events.seek(events.at().max(start));
         let mut bytes = Vec::new();
         while events.at() < place {
             let header = events.peek().ok()??;

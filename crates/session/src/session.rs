@@ -142,6 +142,7 @@ impl Session {
         let variables = SessionVariables::new(&server.variables);
         let fixed = Fixed {
             log_bin: server.log_bin(),
+            binlog_in_files: server.backend().binlog.is_in_files(),
             found_rows: identity.capabilities.contains(Capabilities::FOUND_ROWS),
         };
         let settings = Settings::of(&variables, fixed);

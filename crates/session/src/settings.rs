@@ -55,6 +55,8 @@ pub(crate) struct Settings {
 pub(crate) struct Fixed {
     /// The server writes a binary log.
     pub(crate) log_bin: bool,
+    /// In files of its own.
+    pub(crate) binlog_in_files: bool,
     /// CLIENT_FOUND_ROWS
     pub(crate) found_rows: bool,
 }
@@ -118,7 +120,12 @@ fn trx_options(v: &SessionVariables, fixed: Fixed) -> TrxOptions {
         isolation: isolation_of(v.u64(Var::TRANSACTION_ISOLATION)),
         lock_wait_timeout: Duration::from_secs(v.u64(Var::INNODB_LOCK_WAIT_TIMEOUT)),
         snapshot_isolation: v.bool(Var::INNODB_SNAPSHOT_ISOLATION),
-        log: LogOptions { replicate, full_image: replicate, event_options: event_options(v) },
+        log: LogOptions {
+            replicate,
+            full_image: replicate,
+            event_options: event_options(v),
+            texts_in_memory: fixed.binlog_in_files,
+        },
     }
 }
 

@@ -65,6 +65,9 @@ impl Server {
         self.pool_values(&mut put);
         self.log_values(&mut put);
         self.lock_values(&mut put);
+        let (hits, misses) = self.backend().binlog.index_use();
+        put("Binlog_gtid_index_hit", hits);
+        put("Binlog_gtid_index_miss", misses);
         out.extend(self.semi_sync.status_values());
         let text = |name, value: &str| (name, value.to_owned());
         out.extend([

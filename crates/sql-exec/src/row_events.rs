@@ -2,23 +2,25 @@
 //!
 //! Columns are matched by position, as everywhere in replication. A column of the event has the type of the table's, or one that
 //! `slave_type_conversions` lets be converted ([`crate::row_conversion`]); columns that only
-//! the table has take their defaults, columns that only the event has are left out. Generated columns, checks and triggers are not
-//! computed again: the event holds what came of them. What foreign keys ask for is done again: rows that a cascade changed are in no event.
+//! the table has take their defaults, numbers or generated values, columns that only the event has are left out. Generated columns of the
+//! event, checks and triggers are not computed again: the event holds what came of them. What foreign keys ask for is done again: rows
+//! that a cascade changed are in no event.
 //!
 //! # How a row is found
 //! By the primary key; else by a unique key whose columns are all in the image and not NULL; else by reading the table until a row
-//! equals the image in every column of it.
+//! equals the image in every column of it that the table has.
 
 use std::sync::Arc;
 
-use catalog::TableHandle;
+use catalog::{DefaultValue, TableHandle};
 use event_format::{Image, Rows, RowsKind, WireColumn, rows_flags};
 use row_format::{RowView, decode, encode_column};
-use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::relations::TableRelations;
 use storage::row::{Direction, KeyRange, ReadMode, RowBuf, RowError, Strength, WaitMode};
 use types::Value;
 
+use crate::computed;
 use crate::context::ExecContext;
 use crate::errors::{corrupt, row_error};
 use crate::exec::Exec;
@@ -98,11 +100,19 @@ fn value(
     bytes: Option<&[u8]>,
     cx: &mut ExecContext<'_>,
 ) -> SqlResult<Value> {
-    let Some(bytes) = bytes else { return Ok(Value::Null) };
+    let Some(bytes) = bytes else {
+        let def = &table.def.columns[column];
+        if def.nullable || def.generated.is_some() {
+            return Ok(Value::Null);
+        }
+        cx.warnings.warn(SqlError::ColumnCannotBeNull(def.name.clone()));
+        return Ok(store::implicit_default(&def.ty));
+    };
     match readings.get(column) {
         Some(Reading::As(from)) => {
             let value = decode(from, bytes).map_err(|c| corrupt(&c))?;
-            store::convert(table, column, value, LAX, cx.values, cx.warnings)
+            // What a conversion loses was allowed.
+            store::convert(table, column, value, LAX, cx.values, &mut Warnings::default())
         }
         _ => decode(&table.def.columns[column].ty, bytes).map_err(|c| corrupt(&c)),
     }
@@ -122,16 +132,76 @@ impl Applier<'_, '_, '_> {
         let def = &self.table.def;
         let mut values = Vec::with_capacity(def.columns.len());
         for (i, column) in def.columns.iter().enumerate() {
-            values.push(match image.columns.get(i).copied().flatten() {
-                Some(bytes) => self.value(i, bytes)?,
+            values.push(match image.columns.get(i) {
+                Some(Some(bytes)) => self.value(i, *bytes)?,
+                // What the primary's statement left out is no surprise.
+                Some(None) => store::default_of(column, LAX, self.exec.cx.values, &mut Warnings::default())?,
                 None => store::default_of(column, LAX, self.exec.cx.values, self.exec.cx.warnings)?,
             });
         }
         versioning::fill(self.table, &mut values, &|i| i < image.columns.len(), self.exec.cx.values);
+        self.complete(image, &mut values)?;
         row::body_of(&self.table.table.spec().layout, &values, &mut self.body)?;
         self.exec.cx.trx.insert(&self.table.table, &self.body).map_err(|e| self.error(e, true))?;
         self.exec.row_written(self.table, None, &self.body)?;
         self.raise_auto_increment(&values)
+    }
+
+    /// Values that depend on the row, in columns that the image has not.
+    fn complete(&mut self, image: &Image<'_>, values: &mut [Value]) -> SqlResult<()> {
+        let table = self.table;
+        let missing = |i: &usize| image.columns.get(*i).copied().flatten().is_none();
+        if let Some(column) = table.def.auto_increment().filter(missing) {
+            let settings = &self.exec.cx.settings;
+            let (increment, offset) = (settings.auto_increment_increment, settings.auto_increment_offset);
+            let next = crate::auto::next(self.exec.cx.trx, table, increment, offset);
+            let next = Value::UInt(next.map_err(|e| self.error(e, false))?);
+            let cx = &mut *self.exec.cx;
+            values[column] = store::convert(table, column, next, LAX, cx.values, cx.warnings)?;
+        }
+        let columns = table.def.columns.iter().enumerate();
+        for (i, _) in columns.filter(|(i, c)| missing(i) && matches!(c.default, DefaultValue::Expression(_)))
+        {
+            values[i] = self.exec.column_default(table, i, values, LAX)?;
+        }
+        self.generate(&missing, values)
+    }
+
+    /// Computes generated columns that the event does not know.
+    fn generate(&mut self, unknown: &dyn Fn(&usize) -> bool, values: &mut [Value]) -> SqlResult<()> {
+        let columns = self.table.def.columns.iter().enumerate();
+        let wanted: Vec<usize> =
+            columns.filter(|(i, c)| c.generated.is_some() && unknown(i)).map(|(i, _)| i).collect();
+        if let Some(program) = computed::program_of(self.table)?.filter(|_| !wanted.is_empty()) {
+            let mut computed = values.to_vec();
+            self.exec.compute_row(self.table, program, &mut computed, LAX)?;
+            for column in wanted {
+                values[column] = std::mem::replace(&mut computed[column], Value::Null);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes of generated columns behind the event's last one.
+    fn generate_changes(&mut self, width: usize, changes: &mut Vec<(usize, Value)>) -> SqlResult<()> {
+        let generated = |(i, c): (usize, &catalog::ColumnDef)| i >= width && c.generated.is_some();
+        if !self.table.def.columns.iter().enumerate().any(generated) {
+            return Ok(());
+        }
+        let mut values = {
+            let layout = &self.table.table.spec().layout;
+            let view = RowView::new(layout, &self.found.body).map_err(|c| corrupt(&c))?;
+            let values = (0..self.table.def.columns.len()).map(|i| view.value(i));
+            values.collect::<Result<Vec<_>, _>>().map_err(|c| corrupt(&c))?
+        };
+        for (column, value) in changes.iter() {
+            values[*column] = value.clone();
+        }
+        self.generate(&|i| *i >= width, &mut values)?;
+        let behind = values.into_iter().enumerate().skip(width);
+        let table = self.table;
+        changes.extend(behind.filter(|(i, _)| table.def.columns[*i].generated.is_some()));
+        Ok(())
     }
 
     /// The next generated value is above every one that an event brought.
@@ -155,6 +225,7 @@ impl Applier<'_, '_, '_> {
                 changes.push((i, self.value(i, *bytes)?));
             }
         }
+        self.generate_changes(after.columns.len(), &mut changes)?;
         row::rebuild(&self.table.table.spec().layout, &self.found.body, &changes, &mut self.body)?;
         if self.body == self.found.body {
             return Ok(());

@@ -1,6 +1,8 @@
 //! Commits with a binary log in files of its own: syncs, failures of the disk, the way to the one log and back.
 
-use binlog::Start;
+use base::Gtid;
+use binlog::{Next, Start, Wait};
+use binlog_file::IndexOptions;
 use env::{Fault, Operation, Rule, SimDisk};
 use log::FlushPolicy;
 
@@ -142,4 +144,72 @@ fn a_full_disk_at_any_write_of_a_new_file_leaves_the_old_one_in_use() {
             assert!(begun.is_err(), "the rule hits");
         }
     }
+}
+
+/// Bytes that are read to find the group behind the one with number `have`, and to come to it.
+fn read_for_a_start(index: Option<IndexOptions>, have: u64) -> u64 {
+    let mut setup = Setup { ring: 1 << 20, segment: 64 << 20, ..in_files(1, FlushPolicy::Lazy) };
+    let options = setup.files.as_mut().unwrap();
+    (options.size_max, options.index, options.sync_every) = (1 << 30, index, 0);
+    let (world, sim, _) = new_world(setup);
+    for id in 0..800 {
+        let mut trx = world.begin();
+        world.insert(&mut trx, 0, &NewRow { word: vec![b'w'; 1900], ..NewRow::small(id) }).unwrap();
+        world.commit(trx).unwrap();
+    }
+    let files = world.files.as_ref().unwrap();
+    let before = sim.read_bytes();
+    let covers = |state: &[Gtid]| state.iter().all(|g| g.seq_no <= have);
+    let found = files.lookup(&covers).unwrap().expect("a place");
+    let mut reader = files.reader(Start::At(found.position)).unwrap();
+    loop {
+        match reader.next(Wait::No).unwrap() {
+            Next::Group(head) if head.gtid.seq_no <= have => {}
+            Next::Group(head) => break assert_eq!(head.gtid.seq_no, have + 1),
+            other => panic!("{other:?}"),
+        }
+    }
+    let (hits, misses) = files.index_use();
+    assert_eq!((hits, misses), if index.is_some() { (1, 0) } else { (0, 1) });
+    // By its place in the file the same group is found, with what comes before it.
+    let head = files.nearest(found.position.segment, found.position.offset + 1).unwrap();
+    assert!(head.0 <= found.position.offset && covers(&head.1));
+    sim.read_bytes() - before
+}
+
+#[test]
+fn a_start_far_back_reads_little_of_the_file() {
+    const WINDOWS: u64 = 6 * (64 << 10);
+    let index = IndexOptions { page_size: 4096, span_min: 16 << 10 };
+    for have in [100, 399, 777] {
+        let bytes = read_for_a_start(Some(index), have);
+        assert!(bytes < WINDOWS, "{have}: {bytes} bytes");
+    }
+    assert!(read_for_a_start(None, 777) > 777 * 1900, "without an index all of it is read");
+}
+
+#[test]
+fn texts_of_statements_are_in_the_file_and_not_in_the_log() {
+    let text = "INSERT INTO t0 VALUES (1)".repeat(40);
+    let run = |annotated: bool| {
+        let (world, _, _) = new_world(in_files(1, FlushPolicy::Sync));
+        commit_one(&world, 0).unwrap();
+        let before = world.engine.log().reserved_lsn();
+        let mut trx = world.begin();
+        trx.start_statement();
+        if annotated {
+            trx.set_statement_text(text.as_bytes());
+        }
+        world.insert(&mut trx, 0, &NewRow::small(1)).unwrap();
+        world.commit(trx).unwrap();
+        let bytes = world.engine.log().reserved_lsn() - before;
+        let mut replica = Replica::default();
+        replica.follow(&mut *world.reader(Start::Oldest).unwrap());
+        (bytes, replica.texts)
+    };
+    let (plain, none) = run(false);
+    let (annotated, texts) = run(true);
+    assert!(none.is_empty());
+    assert_eq!(texts.concat(), text);
+    assert_eq!(annotated, plain, "the log has what recovery needs");
 }

@@ -3,6 +3,7 @@
 //! The workload runs once for each seed and is copied at many calls. From each copy the server comes back, rolls back what had no commit
 //! record, and is asked for its tables and for its stream. `SIM_ROUNDS` and `SIM_SEED` choose.
 
+use binlog_file::IndexOptions;
 use commit::FileOptions;
 use env::{Random, SimDisk};
 use event_format::{Checksum, MetadataLevel};
@@ -178,6 +179,7 @@ pub(crate) fn in_files(seed: u64, policy: FlushPolicy) -> Setup {
         cache_memory: 4 << 10,
         cache_most: u64::MAX,
         large: if seed.is_multiple_of(3) { 6 << 10 } else { 1 << 20 },
+        index: seed.is_multiple_of(2).then_some(IndexOptions { page_size: 128, span_min: 512 }),
     };
     Setup { files: Some(files), ..setup(seed, policy) }
 }

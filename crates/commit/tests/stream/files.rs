@@ -166,7 +166,12 @@ fn purged_behind_a_definition(left: usize) -> bool {
         id += 1;
         world.insert(&mut trx, 0, &NewRow { word: vec![b'w'; 100], ..NewRow::small(id) }).unwrap();
     }
-    trx.set_log_options(storage::trx::LogOptions { replicate: true, full_image: true, event_options: 2 });
+    trx.set_log_options(storage::trx::LogOptions {
+        replicate: true,
+        full_image: true,
+        event_options: 2,
+        texts_in_memory: false,
+    });
     trx.start_statement();
     let before = log.reserved_lsn();
     world.insert(&mut trx, 1, &NewRow { word: vec![b'w'; 1900], ..NewRow::small(1) }).unwrap();

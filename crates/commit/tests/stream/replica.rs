@@ -42,10 +42,10 @@ pub(crate) struct Group {
 
 impl EventSink for Group {
     fn event(&mut self, bytes: &[u8], last: bool) -> Result<(), SinkClosed> {
-        let terminator = matches!(
-            event_format::read(bytes, Checksum::Crc32).expect("an event").1,
-            Event::Xid(_) | Event::Query(_)
-        );
+        let terminator = match event_format::read(bytes, Checksum::Crc32).expect("an event").1 {
+            Event::Query(query) => !query.sql.starts_with(b"SAVEPOINT"),
+            event => matches!(event, Event::Xid(_)),
+        };
         assert_eq!(last, terminator && !self.events.is_empty(), "the last event ends the group");
         self.events.push(bytes.to_vec());
         Ok(())
@@ -121,6 +121,10 @@ impl Replica {
                     ended = rows.flags & rows_flags::STATEMENT_END != 0;
                     let (name, columns) = tables.get(&rows.table_id).expect("a mapped table");
                     change(self.state.entry(name.clone()).or_default(), &rows, columns);
+                }
+                Event::Query(query) => {
+                    assert!(ended, "a savepoint between statements");
+                    self.texts.push(String::from_utf8(query.sql.to_vec()).expect("utf8"));
                 }
                 Event::Xid(_) => {
                     assert!(ended, "the last statement has ended");

@@ -1,6 +1,7 @@
 //! Random transactions, one after the other or several open at once, and what they leave.
 
 use env::{Random, SimDisk};
+use event_format::{Event, Query, QueryHead};
 use storage::row::RowError;
 use storage::table::TableSpec;
 use storage::trx::Trx;
@@ -69,13 +70,32 @@ fn statement(world: &World, trx: &mut Trx, random: &mut Random, number: u64) -> 
     Ok(())
 }
 
+/// The body of a savepoint's event.
+fn savepoint_event(number: u64) -> Vec<u8> {
+    let query = Query {
+        head: QueryHead::default(),
+        status: &[],
+        database: b"d",
+        sql: format!("SAVEPOINT `s{number}`").into_bytes().into(),
+        compressed: false,
+    };
+    let mut body = Vec::new();
+    Event::Query(query).encode(&mut body);
+    body
+}
+
 /// A transaction with savepoints; true when it is to be committed.
 pub(crate) fn transaction(world: &World, trx: &mut Trx, random: &mut Random, size: u64) -> Outcome<bool> {
     let mut savepoints = vec![trx.savepoint()];
     for number in 0..=random.below(size) {
         statement(world, trx, random, number)?;
         match random.below(5) {
-            0 => savepoints.push(trx.savepoint()),
+            0 => {
+                if trx.wants_savepoints() {
+                    trx.append_savepoint(&savepoint_event(number))?;
+                }
+                savepoints.push(trx.savepoint());
+            }
             1 => {
                 let to = random.below(savepoints.len() as u64) as usize;
                 trx.rollback_to(savepoints[to])?;

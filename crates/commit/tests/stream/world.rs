@@ -173,7 +173,9 @@ impl World {
 
     pub(crate) fn begin(&self) -> Trx {
         let binlog = self.setup.binlog;
-        let log = LogOptions { replicate: binlog, full_image: binlog, event_options: self.setup.image };
+        let texts_in_memory = self.setup.files.is_some();
+        let event_options = self.setup.image;
+        let log = LogOptions { replicate: binlog, full_image: binlog, event_options, texts_in_memory };
         self.engine.begin(TrxOptions {
             isolation: Isolation::ReadCommitted,
             lock_wait_timeout: Duration::ZERO,

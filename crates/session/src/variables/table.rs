@@ -68,9 +68,9 @@ variables! {
     BINLOG_EXPIRE_LOGS_SECONDS: "binlog_expire_logs_seconds", Global, uint(0, 8553600, 1), "0", Dynamic, Arg::Required, Wired;
     BINLOG_FILE_CACHE_SIZE: "binlog_file_cache_size", Global, uint(8192, 18446744073709551615, 4096), "16384", Dynamic, Arg::Required, Inert;
     BINLOG_FORMAT: "binlog_format", Both, Kind::Enum(&["MIXED", "STATEMENT", "ROW"]), "ROW", Dynamic, Arg::Required, Wired;
-    BINLOG_GTID_INDEX: "binlog_gtid_index", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Inert;
-    BINLOG_GTID_INDEX_PAGE_SIZE: "binlog_gtid_index_page_size", Global, uint(64, 16777216, 1), "4096", Dynamic, Arg::Required, Inert;
-    BINLOG_GTID_INDEX_SPAN_MIN: "binlog_gtid_index_span_min", Global, uint(1, 1073741824, 1), "65536", Dynamic, Arg::Required, Inert;
+    BINLOG_GTID_INDEX: "binlog_gtid_index", Global, Kind::Bool, "ON", Dynamic, Arg::Optional, Wired;
+    BINLOG_GTID_INDEX_PAGE_SIZE: "binlog_gtid_index_page_size", Global, uint(64, 16777216, 1), "4096", Dynamic, Arg::Required, Wired;
+    BINLOG_GTID_INDEX_SPAN_MIN: "binlog_gtid_index_span_min", Global, uint(1, 1073741824, 1), "65536", Dynamic, Arg::Required, Wired;
     BINLOG_IGNORE_DB: "binlog_ignore_db", Global, Kind::Text, "", Fixed, Arg::No, Inert;
     BINLOG_LARGE_COMMIT_THRESHOLD: "binlog_large_commit_threshold", Global, uint(10485760, 18446744073709551615, 1), "134217728", Dynamic, Arg::Required, Wired;
     BINLOG_LEGACY_EVENT_POS: "binlog_legacy_event_pos", Global, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;

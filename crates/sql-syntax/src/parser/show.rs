@@ -114,9 +114,12 @@ impl<'a> Parser<'a> {
             Kw::PROFILE => return self.show_profile(),
             Kw::AUTHORS => ShowKind::Authors,
             Kw::CONTRIBUTORS => ShowKind::Contributors,
-            Kw::BINARY => match self.one_of(&[Kw::LOGS, Kw::STATUS])? {
+            Kw::BINARY => match self.one_of(&[Kw::LOGS, Kw::LOG])? {
                 Kw::LOGS => ShowKind::BinaryLogs,
-                _ => ShowKind::BinlogStatus,
+                _ => {
+                    self.expect_kw(Kw::STATUS)?;
+                    ShowKind::BinlogStatus
+                }
             },
             Kw::MASTER => match self.one_of(&[Kw::LOGS, Kw::STATUS])? {
                 Kw::LOGS => ShowKind::BinaryLogs,

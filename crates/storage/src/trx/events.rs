@@ -1,6 +1,7 @@
 //! What a transaction writes for readers of the binary log beside its row records, and what it remembers of that.
 //!
-//! - The first row record of each statement says so (`STARTS_STATEMENT`); right behind it stands the statement's text.
+//! - The first row record of each statement says so (`STARTS_STATEMENT`); right behind it stands the statement's text, unless the
+//!   transaction keeps it for the server, which makes the group itself when the binary log is in files of its own.
 //! - The first row record of each table names the table's definition, a `TableDef` record of the current segment ([`Announce`]). With a
 //!   `binlog_row_image` that leaves columns out, each statement's first row record that writes other columns says which.
 //! - A SAVEPOINT behind the first row record is a record with the body of its event.
@@ -32,6 +33,9 @@ use crate::table::Table;
 /// Value of binlog_row_image.
 const IMAGE_FULL: u8 = 2;
 
+/// Bytes of texts that a transaction keeps in memory; more go into the log.
+const TEXTS_MAX: usize = 256 << 10;
+
 /// LSNs in one `Extents` record at most.
 const LISTED_MAX: usize = 32 << 10;
 
@@ -46,6 +50,9 @@ pub(crate) struct Events {
     text: Vec<u8>,
     text_waits: bool,
     text_at: Lsn,
+    /// Texts that are in no record, each with the first row record of its statement, and their bytes.
+    texts: Vec<StatementText>,
+    texts_len: usize,
     /// Buffers that every statement's text uses: the row record it is packed against, and what comes of it.
     row: Vec<u8>,
     packed: Vec<u8>,
@@ -59,6 +66,9 @@ pub(crate) struct Events {
     /// It has waited for a row lock.
     pub(crate) waited: bool,
 }
+
+/// A statement's first row record and its text.
+pub type StatementText = (Lsn, Box<[u8]>);
 
 #[derive(Debug, Clone)]
 struct Announced {
@@ -153,6 +163,8 @@ impl Events {
         if self.text_at > target {
             (self.text_at, self.text_waits) = (Lsn::NONE, true);
         }
+        self.texts.retain(|(at, _)| *at <= target);
+        self.texts_len = self.texts.iter().map(|(_, text)| text.len()).sum();
         if self.event > target {
             self.event = Lsn::NONE;
         }
@@ -354,6 +366,11 @@ impl Trx {
         Ok(())
     }
 
+    /// Texts of statements that stand in no record.
+    pub fn statement_texts(&self) -> &[StatementText] {
+        &self.state.events.texts
+    }
+
     /// Whether a SAVEPOINT is an event of the group: there are rows before it.
     pub fn wants_savepoints(&self) -> bool {
         self.state.options.log.replicate && !self.state.events.announced.is_empty()
@@ -378,6 +395,12 @@ impl Trx {
         let events = &mut self.state.events;
         events.text_waits = false;
         let base = events.statement;
+        if self.state.options.log.texts_in_memory && events.texts_len + events.text.len() <= TEXTS_MAX {
+            events.texts_len += events.text.len();
+            events.texts.push((base, events.text.as_slice().into()));
+            events.text_at = base;
+            return Ok(());
+        }
         crate::row::read_record(&self.kernel, base, &mut events.row)?;
         // What is packed may outgrow its text by a few bytes.
         const HEAD_MAX: usize = 64;

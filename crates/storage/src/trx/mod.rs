@@ -33,6 +33,7 @@ use log_format::record::{Abort, Commit, Record};
 
 use self::events::Events;
 pub(crate) use self::events::Marked;
+pub use self::events::StatementText;
 use self::pace::Pace;
 use crate::kernel::Kernel;
 use crate::lock::Owner;
@@ -66,6 +67,8 @@ pub struct LogOptions {
     pub full_image: bool,
     /// How the events shall look: of `log_format::record::event_options`.
     pub event_options: u8,
+    /// The group is made by this server before the commit: texts of statements need not be in the log.
+    pub texts_in_memory: bool,
 }
 
 /// Settings of a transaction.

@@ -97,8 +97,12 @@ impl World {
         if keeps_log(seed) {
             engine.set_log_keeper(|| Lsn(0));
         }
-        let log_options =
-            LogOptions { replicate: true, full_image: seed.is_multiple_of(3), event_options: 2 };
+        let log_options = LogOptions {
+            replicate: true,
+            full_image: seed.is_multiple_of(3),
+            event_options: 2,
+            texts_in_memory: seed.is_multiple_of(5),
+        };
         Ok(Self::of(engine, log_options, Shape::of(seed)))
     }
 
