@@ -21,7 +21,7 @@ use storage::table::{Table, TableSource};
 use storage::trx::Trx;
 
 use crate::definition::{DatabaseDef, IndexDef, TableDef};
-use crate::dictionary::{self, Entry};
+use crate::dictionary::{self, Entry, OpenAlter};
 use crate::engine::DictionaryEngine;
 use crate::mdl::Locks;
 use crate::program::{ProgramDef, ProgramKind, TriggerDef};
@@ -41,6 +41,8 @@ pub struct Catalog {
     locks: Arc<Locks>,
     /// Open tables by id, for rollback and purge.
     by_id: Mutex<HashMap<TableId, Arc<Table>>>,
+    /// What a crash has left.
+    open_alters: Mutex<Vec<OpenAlter>>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -60,6 +62,7 @@ impl Catalog {
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             writer: Mutex::new(()),
             locks: Locks::new(clock),
+            open_alters: Mutex::default(),
         });
         catalog.load()?;
         if catalog.snapshot().databases.is_empty() {
@@ -87,6 +90,9 @@ impl Catalog {
                 Entry::Table(def) => Edit::PutTable(def).apply(self, &mut next),
                 Entry::View(def) => Edit::PutView(Arc::from(def)).apply(self, &mut next),
                 Entry::Program(def) => Edit::PutProgram(def).apply(self, &mut next),
+                Entry::OpenAlter(open) => {
+                    self.open_alters.lock().unwrap_or_else(PoisonError::into_inner).push(open);
+                }
             }
         }
         next.relate();
@@ -116,6 +122,19 @@ impl Catalog {
     pub fn used_spaces(&self) -> Vec<SpaceId> {
         let snapshot = self.snapshot();
         snapshot.databases.values().flat_map(|d| d.tables.values()).flat_map(|t| t.def.spaces()).collect()
+    }
+
+    /// ALTER TABLEs that the last run of the server began and did not end, once.
+    pub fn take_open_alters(&self) -> Vec<OpenAlter> {
+        std::mem::take(&mut *self.open_alters.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes in a transaction that an ALTER TABLE has begun, or that it has ended.
+    pub fn open_alter(&self, trx: &mut Trx, open: &OpenAlter) -> Result<(), RowError> {
+        dictionary::put_open_alter(&self.dictionary, trx, open)
+    }
+    pub fn close_alter(&self, trx: &mut Trx, key: &str) -> Result<(), RowError> {
+        dictionary::remove_open_alter(&self.dictionary, trx, key)
     }
 
     /// Begins a change of the dictionary.

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! ```text
-//! kind TINYINT UNSIGNED (1 database, 2 table, 3 view) | schema VARBINARY(256) | name VARBINARY(256) | definition LONGBLOB
+//! kind TINYINT UNSIGNED (1 database, 2 table, 3 view, 16... programs, 32 open ALTER TABLE) | schema VARBINARY(256) | name VARBINARY(256) | definition LONGBLOB
 //! PRIMARY KEY (kind, schema, name)
 //! ```
 //! A database has an empty `name`. `definition` is `codec`'s. Kinds 16 to 19 are programs, by the name that finds them; see `program`.
@@ -37,6 +37,7 @@ const DICTIONARY_TABLE: TableId = TableId(1);
 const KIND_DATABASE: u64 = 1;
 const KIND_TABLE: u64 = 2;
 const KIND_VIEW: u64 = 3;
+const KIND_OPEN_ALTER: u64 = 32;
 
 /// One row, decoded.
 #[derive(Debug)]
@@ -45,6 +46,16 @@ pub(crate) enum Entry {
     Table(Box<TableDef>),
     View(Box<ViewDef>),
     Program(Box<ProgramDef>),
+    OpenAlter(OpenAlter),
+}
+
+/// An ALTER TABLE whose first event group is in the binary log, and whose second one is not: a crash came between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenAlter {
+    /// Chosen by who began it.
+    pub key: String,
+    /// What the session needs to end it; not looked at here.
+    pub bytes: Vec<u8>,
 }
 
 /// The dictionary's own definition.
@@ -98,6 +109,10 @@ fn decode(table: &Table, body: &[u8]) -> Result<Entry, Corruption> {
         [1] => Ok(Entry::Database(DatabaseDef::decode(bytes(3)?)?)),
         [2] => Ok(Entry::Table(Box::new(TableDef::decode(bytes(3)?)?))),
         [3] => Ok(Entry::View(Box::new(ViewDef::decode(bytes(3)?)?))),
+        [32] => {
+            let key = String::from_utf8_lossy(bytes(2)?).into_owned();
+            Ok(Entry::OpenAlter(OpenAlter { key, bytes: bytes(3)?.to_vec() }))
+        }
         [code] if let Some(kind) = ProgramKind::of(*code) => {
             Ok(Entry::Program(Box::new(ProgramDef::decode(kind, bytes(3)?)?)))
         }
@@ -175,6 +190,14 @@ pub(crate) fn put_view(table: &Arc<Table>, trx: &mut Trx, def: &ViewDef) -> Resu
     let mut bytes = Vec::new();
     def.encode(&mut bytes);
     put(table, trx, KIND_VIEW, &def.schema, &def.name, &bytes)
+}
+
+pub(crate) fn put_open_alter(table: &Arc<Table>, trx: &mut Trx, open: &OpenAlter) -> Result<(), RowError> {
+    put(table, trx, KIND_OPEN_ALTER, "", &open.key, &open.bytes)
+}
+
+pub(crate) fn remove_open_alter(table: &Arc<Table>, trx: &mut Trx, key: &str) -> Result<(), RowError> {
+    remove(table, trx, KIND_OPEN_ALTER, "", key)
 }
 
 pub(crate) fn remove_view(

@@ -25,6 +25,7 @@ pub use definition::{
     IndexDef, KEY_BYTES_MAX, PRIMARY, PeriodDef, ReferenceAction, RowTime, SequenceDef, TableDef, same_name,
 };
 pub use describe::{quote_name, quote_text};
+pub use dictionary::OpenAlter;
 pub use engine::DictionaryEngine;
 pub use session_catalog::SessionCatalog;
 pub use snapshot::{Database, Snapshot, TableHandle};

@@ -83,11 +83,17 @@ impl Backend {
             kernel: Arc::clone(&kernel),
             committer: Arc::clone(&committer),
         };
-        let catalog = Catalog::open(Arc::new(door), clock)
+        let catalog = Catalog::open(Arc::new(door), Arc::clone(&clock))
             .map_err(|e| EngineError::Directory(format!("the dictionary cannot be read: {e}")))?;
         engine.remove_orphan_spaces(&catalog.used_spaces())?;
         engine.start(Arc::clone(&catalog) as _)?;
-        Ok(Self { engine, kernel, committer, binlog, catalog, notes })
+        let mut backend = Self { engine, kernel, committer, binlog, catalog, notes };
+        let now = clock.wall().as_micros() as u64;
+        let is_logged = variables.u64(Var::LOG_BIN) != 0;
+        if let Err(e) = crate::two_phase::end_left_open(&backend, is_logged, now) {
+            backend.notes.push(format!("The ROLLBACK of an ALTER TABLE is not in the binary log: {e}"));
+        }
+        Ok(backend)
     }
 }
 

@@ -3,12 +3,13 @@
 //! The dictionary's transaction holds the statement as a replication event, so that definition, event and GTID are one commit.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use charset::{Charset, Collation};
 use client_error::{ClientError, connection as error};
-use commit::Numbering;
-use event_format::{Event, Query, QueryHead, StatusVariable, header_flags, query_flags};
+use commit::{Committer, Numbering};
+use event_format::{Event, Query, QueryHead, StatusVariable, gtid_flags_extra, header_flags, query_flags};
 use log_format::record::commit_flags;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_plan::error::Warnings;
@@ -21,6 +22,7 @@ use crate::scope::PlanVariables;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::transaction::Need;
+use crate::two_phase::Phases;
 use crate::variables::Var;
 use crate::write_gate::Passing;
 
@@ -75,7 +77,7 @@ pub(crate) fn commit_change(
     let mut committed = commit::Done::default();
     let outcome = change.commit_with(|trx| {
         let logged = event.as_deref().map(|body| LoggedEvent { time, flags: 0, body });
-        committed = commit_logged(&server, trx, numbering, logged)?;
+        committed = commit_logged(server.committer(), trx, numbering, logged)?;
         Ok(())
     });
     session.after_commit(&committed);
@@ -102,13 +104,27 @@ fn run_admitted(
     });
     let time = session.values.now_micros as u64;
     session.note_text(text);
+    let wanted = numbering.filter(|_| session.variables.bool(Var::BINLOG_ALTER_TWO_PHASE));
+    let phases = wanted.zip(event.as_ref()).map(|(numbering, event)| Phases {
+        server: &server,
+        numbering,
+        event,
+        text,
+        time,
+        started: RefCell::default(),
+    });
     let mut committed = commit::Done::default();
     let mut commit = |trx: Trx, other_text: Option<&str>| {
+        if let Some(phases) = phases.as_ref().filter(|phases| phases.has_started()) {
+            committed = phases.end(trx, gtid_flags_extra::COMMIT_ALTER)?;
+            return Ok(());
+        }
         let body = event.as_ref().map(|event| event.body(other_text.map_or(text, str::as_bytes)));
         let logged = body.as_deref().map(|body| LoggedEvent { time, flags, body });
-        committed = commit_logged(&server, trx, numbering, logged)?;
+        committed = commit_logged(server.committer(), trx, numbering, logged)?;
         Ok(())
     };
+    let mut begins = || phases.as_ref().map_or(Ok(()), Phases::start);
     let mut warnings = Warnings::new();
     warnings.set_kept_max(session.settings.max_error_count as u32);
     // A transaction that goes on keeps its locks; what the statement itself has locked is given back with it.
@@ -116,8 +132,14 @@ fn run_admitted(
     if goes_on {
         session.ensure_trx(Need::Read)?;
     }
-    let outcome = with_context(session, &mut warnings, &mut commit, |cx| execute_ddl(statement, cx));
+    let outcome =
+        with_context(session, &mut warnings, &mut commit, &mut begins, |cx| execute_ddl(statement, cx));
     session.take_warnings(&warnings);
+    if let Some(phases) = &phases {
+        for done in phases.finish(outcome.is_ok()) {
+            session.after_commit(&done);
+        }
+    }
     session.after_commit(&committed);
     if goes_on && outcome.is_ok() {
         session.end_statement()?;
@@ -144,10 +166,11 @@ pub(crate) fn table_admin(
 ) -> Result<(), ClientError> {
     session.values.now_micros = session.now_micros();
     let server = Arc::clone(session.server());
-    let mut commit = |trx: Trx, _: Option<&str>| commit_logged(&server, trx, None, None).map(|_| ());
+    let mut commit =
+        |trx: Trx, _: Option<&str>| commit_logged(server.committer(), trx, None, None).map(|_| ());
     let mut warnings = Warnings::new();
     let mut writer = session.result_writer(out, reply);
-    let outcome = with_context(session, &mut warnings, &mut commit, |cx| {
+    let outcome = with_context(session, &mut warnings, &mut commit, &mut || Ok(()), |cx| {
         sql_exec::table_admin(statement, cx, &mut writer)
     });
     session.take_warnings(&warnings);
@@ -173,6 +196,7 @@ pub(crate) fn with_context<R>(
     session: &mut Session,
     warnings: &mut Warnings,
     commit: &mut CommitDefinition<'_>,
+    begins: &mut dyn FnMut() -> Result<(), RowError>,
     run: impl FnOnce(&mut DdlContext<'_>) -> R,
 ) -> R {
     let server = Arc::clone(session.server());
@@ -211,6 +235,7 @@ pub(crate) fn with_context<R>(
         client_charset,
         server_collation,
         commit: &mut commit,
+        begins: &mut || begins(),
         log,
         annotation: &annotation,
         locals: locals.as_deref().map(|names| names as &dyn sql_plan::Locals),
@@ -225,14 +250,14 @@ pub(crate) fn commit_event(session: &mut Session, trx: Trx, text: &[u8]) -> Resu
     session.values.now_micros = session.now_micros();
     let time = session.values.now_micros as u64;
     let event = event.as_deref().map(|body| LoggedEvent { time, flags: 0, body });
-    let done = commit_logged(session.server(), trx, numbering, event)?;
+    let done = commit_logged(session.server().committer(), trx, numbering, event)?;
     session.after_commit(&done);
     Ok(())
 }
 
 /// Commits the dictionary's transaction together with the statement's event.
-fn commit_logged(
-    server: &crate::server::Server,
+pub(crate) fn commit_logged(
+    committer: &Committer,
     mut trx: Trx,
     numbering: Option<Numbering>,
     event: Option<LoggedEvent<'_>>,
@@ -245,16 +270,16 @@ fn commit_logged(
             numbering.flags |= commit_flags::DDL;
         }
     }
-    server.committer().commit_definition(trx, numbering).map_err(|e| refused(&e))
+    committer.commit_definition(trx, numbering).map_err(|e| refused(&e))
 }
 
 /// A query event of a statement about definitions.
-struct LoggedEvent<'a> {
+pub(crate) struct LoggedEvent<'a> {
     /// When the statement began.
-    time: u64,
+    pub(crate) time: u64,
     /// Of its header.
-    flags: u32,
-    body: &'a [u8],
+    pub(crate) flags: u32,
+    pub(crate) body: &'a [u8],
 }
 
 /// The database that a statement about databases names: its event stands in it, and needs no USE.
@@ -289,8 +314,8 @@ pub(crate) fn query_event(session: &Session, text: &str) -> Vec<u8> {
 }
 
 /// What a query event says of its session.
-struct QueryEvent {
-    thread_id: u32,
+pub(crate) struct QueryEvent {
+    pub(crate) thread_id: u32,
     /// The last six bytes are the three collations.
     status: Vec<u8>,
     /// The client's bytes are those of the text in utf8.
@@ -337,6 +362,11 @@ impl QueryEvent {
     }
 
     fn body(&self, text: &[u8]) -> Vec<u8> {
+        self.body_of_phase(text, None)
+    }
+
+    /// The same, as a phase of ALTER TABLE: which, and the number of the first one's group.
+    pub(crate) fn body_of_phase(&self, text: &[u8], phase: Option<(u8, u64)>) -> Vec<u8> {
         let database = self.database.as_bytes();
         let mut status = Cow::Borrowed(&self.status[..]);
         if !self.is_utf8 && !text.is_ascii() {
@@ -344,6 +374,9 @@ impl QueryEvent {
             let client = status.len() - 6;
             status.to_mut()[client..client + 2]
                 .copy_from_slice(&Collation::UTF8MB4_GENERAL_CI.id().to_le_bytes());
+        }
+        if let Some((flags, start_alter)) = phase {
+            StatusVariable::AlterFlags { flags, start_alter }.encode(status.to_mut());
         }
         let query = Query {
             head: QueryHead { thread_id: self.thread_id, ..QueryHead::default() },

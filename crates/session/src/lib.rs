@@ -72,6 +72,7 @@ mod tls;
 mod track;
 mod transaction;
 mod transport;
+mod two_phase;
 mod user_locks;
 pub mod variables;
 mod virtual_tables;

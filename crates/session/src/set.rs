@@ -217,9 +217,6 @@ fn check_meaning(var: Var, setting: &Setting, given: &Given<'_>) -> Result<(), C
             name if name.as_str().eq_ignore_ascii_case("InnoDB") => Ok(()),
             name => Err(error::unknown_engine(name.as_str())),
         },
-        Var::BINLOG_ALTER_TWO_PHASE if setting.as_bool() => {
-            Err(error::not_supported("binlog_alter_two_phase"))
-        }
         Var::CHARACTER_SET_CLIENT | Var::CHARACTER_SET_CONNECTION if *setting == Setting::Null => {
             Err(error::wrong_value(var.name(), &given.text()))
         }

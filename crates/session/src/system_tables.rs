@@ -232,6 +232,7 @@ fn run(backend: &Backend, text: &str) -> SqlResult<()> {
             connection_collation: Collation::UTF8MB4_GENERAL_CI,
             client_charset: charset::Charset::Utf8mb4,
             server_collation: Collation::UTF8MB4_UCA1400_AI_CI,
+            begins: &mut || Ok(()),
             commit: &mut commit,
             log: storage::trx::LogOptions::default(),
             annotation: b"",

@@ -38,6 +38,8 @@ struct Altered<'a> {
     rebuild: bool,
     /// MariaDB copies row by row for this change too, and counts the rows.
     counts_rows: bool,
+    /// Something a replica had better begin early: not a new name alone.
+    is_work: bool,
     demand: Demand<'a>,
     versioning: versioning::Declared,
 }
@@ -54,6 +56,7 @@ impl Altered<'_> {
             start: None,
             rebuild: false,
             counts_rows: false,
+            is_work: true,
             demand: Demand::default(),
             versioning: versioning::Declared::default(),
         }
@@ -99,6 +102,8 @@ pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
         apply(action, &mut new, cx)?;
     }
     new.demand.check_words()?;
+    let quick = |a: &A<'_>| matches!(a, A::Rename { .. } | A::DisableKeys | A::EnableKeys);
+    new.is_work = !s.actions.iter().all(quick);
     finish(old, new, s.ignore, cx)
 }
 
@@ -138,7 +143,7 @@ pub(super) fn drop_index(s: &ast::DropIndex<'_>, cx: &mut DdlContext<'_>) -> Sql
 pub(super) fn rebuild(schema: &str, name: &str, cx: &mut DdlContext<'_>) -> SqlResult<()> {
     let old = cx.existing(schema, name)?;
     let mut new = Altered::new(&old.def);
-    new.rebuild = true;
+    (new.rebuild, new.is_work) = (true, false);
     finish(old, new, false, cx).map(|_| ())
 }
 
@@ -662,6 +667,9 @@ fn finish(
     new.demand.check()?;
     if new.demand.copies() {
         (new.rebuild, new.counts_rows) = (true, true);
+    }
+    if new.is_work && !old.def.temporary && (new.rebuild || new.start.is_some() || *old.def != new.def) {
+        (cx.begins)().map_err(|e| storage_error(e, ""))?;
     }
     let mut change = cx.catalog.change();
     let mut copied = 0;

@@ -47,6 +47,9 @@ const NAME_MAX: usize = 64;
 /// that the binary log repeats instead of the statement's own.
 pub type CommitFn<'a> = dyn FnMut(Trx, Option<&str>) -> Result<(), RowError> + 'a;
 
+/// Called by ALTER TABLE and its kin when all is checked and the work begins.
+pub type BeginFn<'a> = dyn FnMut() -> Result<(), RowError> + 'a;
+
 /// What statements about definitions and tables as a whole run in.
 pub struct DdlContext<'a> {
     pub catalog: &'a Arc<SessionCatalog>,
@@ -71,6 +74,7 @@ pub struct DdlContext<'a> {
     pub server_collation: Collation,
     /// Commits the dictionary's transaction; the session logs the statement with it.
     pub commit: &'a mut CommitFn<'a>,
+    pub begins: &'a mut BeginFn<'a>,
     /// The session's transaction: what CREATE TEMPORARY TABLE ... SELECT reads in.
     pub reader: Option<&'a mut Trx>,
     /// How rows are logged that a statement writes beside a definition: CREATE TABLE ... SELECT.

@@ -382,6 +382,7 @@ impl Server {
             client_charset: charset::Charset::Utf8mb4,
             server_collation: Collation::UTF8MB4_UCA1400_AI_CI,
             commit: &mut commit,
+            begins: &mut || Ok(()),
             log: storage::trx::LogOptions::default(),
             annotation: b"",
             locals: None,
