@@ -76,12 +76,21 @@ fn warn_about(clock: &dyn Clock, options: &Options) {
     }
 }
 
+/// `@@datadir` ends with a slash, as clients that put a file's name behind it expect.
+fn state_directory(variables: &GlobalVariables) {
+    let directory = variables.get(Var::DATADIR);
+    if !directory.as_str().ends_with('/') {
+        variables.set(Var::DATADIR, Setting::Text(format!("{}/", directory.as_str()).into()));
+    }
+}
+
 /// Runs the server to its end.
 fn serve(clock: &Arc<dyn Clock>, variables: GlobalVariables, skip_ssl: bool) -> Result<(), String> {
     state_host(&variables);
     env::signal::hold_termination().map_err(|e| format!("signals cannot be held: {e}"))?;
     let addresses = addresses(&variables)?;
     let directory = PathBuf::from(variables.get(Var::DATADIR).as_str());
+    state_directory(&variables);
     let disk = Arc::new(OsDisk::new(&directory));
     disk.create_root().map_err(|e| format!("Can't create data directory '{}': {e}", directory.display()))?;
     let files = binlog_files(&variables, &disk)?;

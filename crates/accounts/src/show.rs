@@ -124,13 +124,7 @@ fn put_limits(account: &Account, grant: bool, out: &mut String) {
 pub fn grants(accounts: &Accounts, user: &str, host: &str, is_role: bool) -> Vec<String> {
     let mut out = Vec::new();
     if is_role {
-        let roles = accounts.closure(user);
-        for role in &roles {
-            put_roles(&accounts.tables, role, "", true, &mut out);
-        }
-        for role in &roles {
-            put_grants(&accounts.tables, role, "", true, &mut out);
-        }
+        put_role(&accounts.tables, user, &mut Vec::new(), &mut out);
         return out;
     }
     put_roles(&accounts.tables, user, host, false, &mut out);
@@ -145,6 +139,18 @@ pub fn grants(accounts: &Accounts, user: &str, host: &str, is_role: bool) -> Vec
         ));
     }
     out
+}
+
+/// A role: the roles that it has, what it may do itself, then each of those roles that has not been told yet.
+fn put_role(tables: &Tables, role: &str, told: &mut Vec<String>, out: &mut Vec<String>) {
+    told.push(role.to_owned());
+    put_roles(tables, role, "", true, out);
+    put_grants(tables, role, "", true, out);
+    for (key, _) in tables.roles.iter().filter(|(k, _)| k.user == role && k.host.is_empty()) {
+        if !told.contains(&key.role) {
+            put_role(tables, &key.role, told, out);
+        }
+    }
 }
 
 fn put_roles(tables: &Tables, user: &str, host: &str, is_role: bool, out: &mut Vec<String>) {

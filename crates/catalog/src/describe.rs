@@ -44,7 +44,7 @@ impl ColumnDef {
             ColumnType::Float { .. } => self.real_text("float"),
             ColumnType::Double { .. } => self.real_text("double"),
             ColumnType::Decimal { precision, scale, .. } => format!("decimal({precision},{scale})"),
-            ColumnType::Year => "year(4)".to_owned(),
+            ColumnType::Year => format!("year({})", self.width.unwrap_or(4)),
             ColumnType::Bit { bits } => format!("bit({bits})"),
             ColumnType::Date => "date".to_owned(),
             ColumnType::Time { fsp } => with_fsp("time", *fsp),

@@ -57,6 +57,10 @@ impl ViewDef {
         format!("{}.{}", self.schema, self.name)
     }
 
+    pub fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|c| crate::same_name(&c.name, name))
+    }
+
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_format(out);
         out.put_string(self.schema.as_bytes());

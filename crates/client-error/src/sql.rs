@@ -266,6 +266,15 @@ fn values(error: &SqlError) -> Option<ClientError> {
         AutoIncrementExhausted => {
             s(1467, b"HY000", "Failed to read auto-increment value from storage engine")
         }
+        KeyNeeded => s(
+            1175,
+            b"HY000",
+            "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
+        ),
+        // MariaDB tells the storage engine's number.
+        AutoIncrementOutOfRange { column, row } => {
+            e(167, b"22003", format!("Out of range value for column '{column}' at row {row}"))
+        }
         GroupConcatCut { row } => e(1260, b"HY000", format!("Row {row} was cut by group_concat()")),
         _ => None,
     }

@@ -4,7 +4,7 @@
 //! column holds in the second case.
 
 use charset::{Charset, Collation};
-use types::number::{Integer, f64_to_i64, f64_to_u64, parse_f64};
+use types::number::{Integer, f64_to_i64, f64_to_u64, parse_f64, write_f64_within};
 use types::temporal::{parse_datetime, parse_time, timestamp_of};
 use types::{
     Context, DateTime, Decimal, EnumValue, Fixed, FixedKind, Rounding, SqlMode, Str, Time, Timestamp,
@@ -482,9 +482,10 @@ fn with_marks(bytes: &[u8], charset: Charset) -> Vec<u8> {
 }
 
 fn store_text(ty: &ColumnType, collation: Collation, value: &Value, ctx: &mut Context) -> Stored {
-    let (text, problem) = text_in(collation, value, ctx);
     let charset = collation.charset();
     let max = ty.max_bytes() as usize;
+    let short = short_number(ty, value, max / charset.max_len());
+    let (text, problem) = text_in(collation, short.as_ref().map_or(value, |(text, _)| text), ctx);
     let limit = match ty {
         // CHAR(n) and VARCHAR(n) count characters.
         ColumnType::Char { .. } | ColumnType::VarChar { .. } => {
@@ -499,6 +500,9 @@ fn store_text(ty: &ColumnType, collation: Collation, value: &Value, ctx: &mut Co
         }
         _ => max,
     };
+    if text.len() <= limit && short.is_some_and(|(_, fits)| !fits) {
+        return Stored::with(Value::Str(text), Warning::TooLong);
+    }
     if text.len() <= limit {
         return Stored::checked(Value::Str(text), problem);
     }
@@ -511,6 +515,22 @@ fn store_text(ty: &ColumnType, collation: Collation, value: &Value, ctx: &mut Co
         (None, _) if only_pad => Stored::note(stored, Warning::Truncated),
         (None, _) => Stored::with(stored, Warning::TooLong),
     }
+}
+
+/// A floating number as a CHAR or VARCHAR holds it, with fewer digits if need be, and whether it fits so.
+fn short_number(ty: &ColumnType, value: &Value, chars: usize) -> Option<(Value, bool)> {
+    if !matches!(ty, ColumnType::Char { .. } | ColumnType::VarChar { .. }) {
+        return None;
+    }
+    let number = match value {
+        Value::Double(v) => *v,
+        // A FLOAT has six digits.
+        Value::Float(v) => format!("{v:.5e}").parse().ok()?,
+        _ => return None,
+    };
+    let mut text = Vec::new();
+    let fits = write_f64_within(number, chars, &mut text);
+    Some((Value::str(&text, Collation::UTF8MB3_GENERAL_CI), fits))
 }
 
 fn trim_spaces(bytes: &[u8]) -> &[u8] {

@@ -96,6 +96,15 @@ counters! {
     CreatedTmpFiles = "Created_tmp_files";
     CreatedTmpTables = "Created_tmp_tables";
     HandlerCommit = "Handler_commit";
+    HandlerReadFirst = "Handler_read_first";
+    HandlerReadKey = "Handler_read_key";
+    HandlerReadLast = "Handler_read_last";
+    HandlerReadNext = "Handler_read_next";
+    HandlerReadPrev = "Handler_read_prev";
+    HandlerReadRetry = "Handler_read_retry";
+    HandlerReadRnd = "Handler_read_rnd";
+    HandlerReadRndDeleted = "Handler_read_rnd_deleted";
+    HandlerReadRndNext = "Handler_read_rnd_next";
     HandlerRollback = "Handler_rollback";
     HandlerSavepoint = "Handler_savepoint";
     HandlerSavepointRollback = "Handler_savepoint_rollback";

@@ -34,6 +34,11 @@ impl Condition {
     pub(crate) fn new(level: Level, error: ClientError) -> Self {
         Self { level, error, items: Vec::new() }
     }
+    /// Of the statement's row number `row`; 0 is none.
+    pub(crate) fn at_row(level: Level, error: ClientError, row: u64) -> Self {
+        let items = if row == 0 { Vec::new() } else { vec![("ROW_NUMBER", row.to_string())] };
+        Self { level, error, items }
+    }
 }
 
 /// The conditions of one statement.

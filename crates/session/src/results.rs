@@ -419,6 +419,8 @@ impl ResultWriter<'_> {
         let text = match value {
             Value::Int(v) => format!("{v:0>width$}"),
             Value::UInt(v) => format!("{v:0>width$}"),
+            // YEAR(2).
+            Value::Year(y) if width == 2 => format!("{:02}", y % 100),
             Value::Decimal(_) | Value::Float(_) | Value::Double(_) => {
                 let mut text = Vec::new();
                 value.write_text(&self.options.context, &mut text);

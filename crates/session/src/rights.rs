@@ -110,8 +110,7 @@ impl Session {
 
     /// Whether a table, view or sequence of that name exists.
     pub(crate) fn relation_exists(&self, db: &str, table: &str) -> bool {
-        self.catalog.snapshot().table(db, table).is_some()
-            || crate::information_schema::table(db, table).is_some()
+        self.catalog.snapshot().has(db, table) || crate::information_schema::table(db, table).is_some()
     }
 
     /// Whether there is such a routine. There are no packages yet.

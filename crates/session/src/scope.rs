@@ -321,6 +321,13 @@ impl SessionState for SessionScope<'_> {
             Work::TemporaryTables => Counter::CreatedTmpTables,
             Work::TemporaryDiskTables => Counter::CreatedTmpDiskTables,
             Work::TemporaryFiles => Counter::CreatedTmpFiles,
+            Work::ReadFirst => Counter::HandlerReadFirst,
+            Work::ReadKey => Counter::HandlerReadKey,
+            Work::ReadLast => Counter::HandlerReadLast,
+            Work::ReadNext => Counter::HandlerReadNext,
+            Work::ReadPrev => Counter::HandlerReadPrev,
+            Work::ReadSorted => Counter::HandlerReadRnd,
+            Work::ReadScan => Counter::HandlerReadRndNext,
         };
         self.entry.counters.add(counter, n);
     }

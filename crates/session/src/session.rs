@@ -91,6 +91,8 @@ pub(crate) struct Session {
     pub in_use: Vec<Arc<TableHandle>>,
     /// The error on its way to the client stands among the conditions already.
     pub error_recorded: bool,
+    /// The row that the statement was at when it failed.
+    pub error_row: u64,
     /// A result set went out since this was false.
     pub sent_rows: bool,
     /// What the client has sent for LOAD DATA LOCAL.
@@ -175,6 +177,7 @@ impl Session {
             handled: Vec::new(),
             in_use: Vec::new(),
             error_recorded: false,
+            error_row: 0,
             sent_rows: false,
             transaction,
             catalog,
@@ -378,10 +381,14 @@ impl Session {
     }
 
     pub(crate) fn warn(&mut self, level: Level, error: ClientError) {
+        self.warn_at(level, error, 0);
+    }
+    /// A condition of the statement's row number `row`.
+    pub(crate) fn warn_at(&mut self, level: Level, error: ClientError, row: u64) {
         if level == Level::Note && !self.settings.sql_notes {
             return;
         }
-        self.diagnostics.add(level, error, self.settings.max_error_count);
+        self.diagnostics.add_condition(Condition::at_row(level, error, row), self.settings.max_error_count);
     }
 
     /// Status flags of the next OK or EOF packet.

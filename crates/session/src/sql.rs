@@ -464,6 +464,7 @@ impl Session {
     /// A statement failed: undoes what it did and says why.
     pub(crate) fn statement_failed(&mut self, why: &SqlError) -> ClientError {
         self.undo_statement(why);
+        self.error_row = why.row().unwrap_or(self.error_row);
         match why {
             SqlError::Interrupted => statement::killed_error(self),
             other => ClientError::from(other),
@@ -472,16 +473,17 @@ impl Session {
 
     /// Warnings of the executor and of the value library become conditions.
     pub(crate) fn take_warnings(&mut self, warnings: &Warnings) {
+        self.error_row = warnings.row();
         if warnings.count() == 0 {
             return;
         }
-        for (level, condition) in warnings.list() {
+        for (level, condition, row) in warnings.with_rows() {
             let level = match level {
                 sql_plan::error::Level::Note => Level::Note,
                 sql_plan::error::Level::Warning => Level::Warning,
                 sql_plan::error::Level::Error => Level::Error,
             };
-            self.warn(level, ClientError::from(condition));
+            self.warn_at(level, ClientError::from(condition), row);
         }
         let kept = warnings.list().len() as u64;
         self.diagnostics.count_only(u64::from(warnings.count()).saturating_sub(kept));

@@ -13,6 +13,7 @@ use sql_syntax::{Arena, Parsed};
 use types::Value;
 
 use crate::counters::Counter;
+use crate::diagnostics::{Condition, Level};
 use crate::output::Output;
 use crate::registry::Kill;
 use crate::results::{Format, ResultOptions, ResultWriter};
@@ -198,6 +199,7 @@ pub(crate) fn run_one(
 impl Session {
     /// A new statement: forgets the conditions of the one before, unless it is about them.
     pub(crate) fn begin_statement(&mut self, clear: bool) {
+        self.error_row = 0;
         if clear {
             self.diagnostics.clear();
         } else {
@@ -212,7 +214,8 @@ impl Session {
         if std::mem::take(&mut self.error_recorded) {
             return;
         }
-        self.diagnostics.add(crate::diagnostics::Level::Error, error, self.settings.max_error_count);
+        let failure = Condition::at_row(Level::Error, error, self.error_row);
+        self.diagnostics.add_condition(failure, self.settings.max_error_count);
     }
 
     /// A writer for a result of this session.

@@ -336,6 +336,10 @@ impl Session {
         let catalog = self.server().catalog();
         if let Some(locked) = &mut self.table_locks.tables {
             locked.retain(|t| catalog.has(&t.schema, &t.name));
+            // The last one is gone: nothing is locked any more.
+            if locked.is_empty() {
+                self.release_table_locks();
+            }
         }
     }
 }

@@ -31,6 +31,16 @@ pub enum Work {
     /// Those that did not fit into memory.
     TemporaryDiskTables,
     TemporaryFiles,
+    /// Rows asked for: the first or last of an index, by a key, the ones beside.
+    ReadFirst,
+    ReadKey,
+    ReadLast,
+    ReadNext,
+    ReadPrev,
+    /// In the order of a sort.
+    ReadSorted,
+    /// Of a whole table.
+    ReadScan,
 }
 
 /// What expressions ask of the session.

@@ -63,6 +63,7 @@ pub(crate) struct Exec<'c, 'p> {
     /// Plain reads lock shared: those of SERIALIZABLE transactions, and those that a change of rows depends on.
     shared_reads: bool,
     rows_until_check: u32,
+    pub(crate) reads: crate::reads::Reads,
 }
 
 /// The remembered result of an uncorrelated subquery.
@@ -119,6 +120,7 @@ impl<'c, 'p> Exec<'c, 'p> {
             rest: None,
             insert_row: Vec::new(),
             rows_until_check: INTERRUPT_EVERY,
+            reads: crate::reads::Reads::default(),
         }
     }
 
@@ -128,6 +130,7 @@ impl<'c, 'p> Exec<'c, 'p> {
             let Some(fewer) = left.checked_sub(1) else { return Err(SqlError::RowsExamined) };
             *left = fewer;
         }
+        self.cx.warnings.next_row();
         self.rows_until_check -= 1;
         if self.rows_until_check == 0 {
             self.rows_until_check = INTERRUPT_EVERY;
@@ -144,6 +147,7 @@ impl<'c, 'p> Exec<'c, 'p> {
         let rows = INTERRUPT_EVERY - self.rows_until_check;
         self.rows_until_check = INTERRUPT_EVERY;
         self.cx.session.count(Work::RowsRead, u64::from(rows));
+        self.tell_reads();
     }
 
     pub(crate) fn set_values(&mut self, slot: Slot, values: Vec<Value>) {

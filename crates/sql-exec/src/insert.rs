@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use catalog::program::TriggerEvent;
 use catalog::{DefaultValue, TableHandle};
-use row_format::key;
+use row_format::{ColumnType, IntSize, key};
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::plan::{AssignValue, Assignment, InsertPlan, InsertSource, OnDuplicate, QueryPlan};
 use storage::row::{ReadMode, RowBuf, RowError, Strength, WaitMode};
@@ -47,6 +47,7 @@ impl Exec<'_, '_> {
             InsertSource::Rows(rows) => {
                 for row in rows {
                     progress.records += 1;
+                    self.cx.warnings.at_row(progress.records);
                     self.insert_values(plan, row, &mut progress)?;
                 }
                 rows.len() > 1
@@ -76,6 +77,7 @@ impl Exec<'_, '_> {
             while let Some(row) = cursor.next()? {
                 self.count_row()?;
                 progress.records += 1;
+                self.cx.warnings.at_row(progress.records);
                 self.insert_selected(plan, row, progress)?;
             }
             return Ok(());
@@ -84,6 +86,7 @@ impl Exec<'_, '_> {
             let row = out.values(exec)?;
             exec.count_row()?;
             progress.records += 1;
+            exec.cx.warnings.at_row(progress.records);
             exec.insert_selected(plan, row, progress)?;
             Ok(Flow::Continue)
         })?;
@@ -98,6 +101,7 @@ impl Exec<'_, '_> {
         while let Some(row) = cursor.next()? {
             self.count_row()?;
             progress.records += 1;
+            self.cx.warnings.at_row(progress.records);
             self.insert_selected(plan, row, &mut progress)?;
         }
         // A row that takes another one's place counts once.
@@ -551,14 +555,32 @@ impl Exec<'_, '_> {
             return Ok(None);
         }
         let id = match std::mem::take(&mut self.cx.settings.next_insert_id) {
-            0 => self.next_auto_increment(table)?,
+            0 => match self.next_auto_increment(table) {
+                Err(SqlError::AutoIncrementExhausted) => {
+                    return Err(self.no_auto_increment(table, column, progress.records));
+                }
+                next => next?,
+            },
             forced => forced,
         };
+        // The largest number of all is none that the counter gives.
+        if id == u64::MAX {
+            return Err(SqlError::AutoIncrementExhausted);
+        }
         let mode = StoreMode { strict: true, row: progress.records, nulls: Nulls::ByMode };
         let value = store::convert(table, column, Value::UInt(id), mode, self.cx.values, self.cx.warnings)
-            .map_err(|_| SqlError::AutoIncrementExhausted)?;
+            .map_err(|_| self.no_auto_increment(table, column, progress.records))?;
         values[column] = value;
         Ok(Some(id))
+    }
+
+    /// The counter has left the column. One that has no larger number to go to says so otherwise.
+    fn no_auto_increment(&self, table: &TableHandle, column: usize, row: u64) -> SqlError {
+        let def = &table.def.columns[column];
+        match def.ty {
+            ColumnType::Int { size: IntSize::Big, unsigned: true } => SqlError::AutoIncrementExhausted,
+            _ => SqlError::AutoIncrementOutOfRange { column: def.name.clone(), row },
+        }
     }
 
     fn next_auto_increment(&mut self, table: &Arc<TableHandle>) -> SqlResult<u64> {
@@ -584,6 +606,6 @@ pub(crate) fn settled_nulls(plan: &InsertPlan) -> Nulls {
 /// A TIMESTAMP NOT NULL column with CURRENT_TIMESTAMP takes the time for NULL.
 fn is_auto_timestamp(def: &catalog::ColumnDef) -> bool {
     !def.nullable
-        && matches!(def.ty, row_format::ColumnType::Timestamp { .. })
+        && matches!(def.ty, ColumnType::Timestamp { .. })
         && def.default == DefaultValue::CurrentTimestamp
 }

@@ -4,6 +4,7 @@
 //! complete and goes to the consumer, which answers whether it wants more. A hash table that outgrows its memory goes on in a file
 //! (`keyed_rows`).
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use catalog::TableHandle;
@@ -283,6 +284,7 @@ impl Exec<'_, '_> {
         key: &[u8],
         mode: ReadMode,
     ) -> SqlResult<bool> {
+        self.reads.point();
         let row = &mut self.cx.workspace.slots[usize::from(slot)];
         row.state = SlotState::Packed;
         match self.cx.trx.get(&handle.table, index, key, mode, &mut row.buf) {
@@ -304,43 +306,85 @@ impl Exec<'_, '_> {
         check_covered: bool,
         row: &mut RowFn<'_>,
     ) -> SqlResult<Flow> {
-        let slot = usize::from(step.slot);
+        let in_no_order = matches!(step.access, Access::Scan { descending: false });
         for range in ranges {
-            // A whole table passes through the buffer pool without staying: point reads beside it keep their pages.
-            let whole = range == KeyRange::all() && run.expect.is_none();
-            let mut scan = self.cx.trx.scan(&handle.table, index, range, direction, run.mode);
-            if whole {
-                scan = scan.large();
+            let from = if direction == Direction::Forward { &range.lower } else { &range.upper };
+            let at_end = matches!(from, Bound::Unbounded);
+            let mut calls = 0;
+            let flow = self.scan_range(
+                run,
+                at,
+                step,
+                handle,
+                index,
+                range,
+                direction,
+                check_covered,
+                &mut calls,
+                row,
+            );
+            if in_no_order {
+                self.reads.whole_table(calls);
+            } else {
+                self.reads.range(at_end, direction, calls);
             }
-            if step.info.covering {
-                scan = scan.covering(true);
-            }
-            if let Some(rows) = run.expect {
-                scan = scan.expect_rows(rows);
-            }
-            if run.semi_consistent {
-                scan = scan.semi_consistent();
-            }
-            loop {
-                let target = &mut self.cx.workspace.slots[slot];
-                target.state = SlotState::Packed;
-                match scan.next(self.cx.trx, &mut target.buf) {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(e) => return Err(self.row_error(e, handle, None)),
-                }
-                if let Some(place) = &mut self.cx.workspace.place {
-                    place.met(&self.cx.workspace.slots[slot].buf);
-                }
-                if !scan.row_is_locked() && !self.lock_matching(step, handle, &mut scan, check_covered)? {
-                    continue;
-                }
-                if self.accept(run, at, step, check_covered, row)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
+            if flow? == Flow::Stop {
+                return Ok(Flow::Stop);
             }
         }
         Ok(Flow::Continue)
+    }
+
+    /// One range of a scan; `calls` counts how often it asks for a row.
+    #[expect(clippy::too_many_arguments, reason = "one scan's whole description")]
+    fn scan_range(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        handle: &Arc<TableHandle>,
+        index: usize,
+        range: KeyRange,
+        direction: Direction,
+        check_covered: bool,
+        calls: &mut u64,
+        row: &mut RowFn<'_>,
+    ) -> SqlResult<Flow> {
+        let slot = usize::from(step.slot);
+        // A whole table passes through the buffer pool without staying: point reads beside it keep their pages.
+        let whole = range == KeyRange::all() && run.expect.is_none();
+        let mut scan = self.cx.trx.scan(&handle.table, index, range, direction, run.mode);
+        if whole {
+            scan = scan.large();
+        }
+        if step.info.covering {
+            scan = scan.covering(true);
+        }
+        if let Some(rows) = run.expect {
+            scan = scan.expect_rows(rows);
+        }
+        if run.semi_consistent {
+            scan = scan.semi_consistent();
+        }
+        loop {
+            let target = &mut self.cx.workspace.slots[slot];
+            target.state = SlotState::Packed;
+            *calls += 1;
+            match scan.next(self.cx.trx, &mut target.buf) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Flow::Continue),
+                Err(e) => return Err(self.row_error(e, handle, None)),
+            }
+            if let Some(place) = &mut self.cx.workspace.place {
+                place.met(&self.cx.workspace.slots[slot].buf);
+            }
+            if !scan.row_is_locked() && !self.lock_matching(step, handle, &mut scan, check_covered)? {
+                continue;
+            }
+            if self.accept(run, at, step, check_covered, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
     }
 
     /// The slot holds the committed version of a row that somebody else has locked. If it matches, waits for the row and puts its
@@ -447,6 +491,7 @@ impl Exec<'_, '_> {
                 let mut scan =
                     self.cx.trx.scan(&handle.table, index, KeyRange::all(), Direction::Forward, mode).large();
                 loop {
+                    self.reads.whole_table(1);
                     let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];
                     match scan.next(self.cx.trx, &mut slot.buf) {
                         Ok(true) => {}

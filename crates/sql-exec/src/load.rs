@@ -78,6 +78,9 @@ fn read_error(e: &std::io::Error) -> SqlError {
     SqlError::Other { errno: 1085, state: *b"HY000", text: format!("The file must be readable by all ({e})") }
 }
 
+/// The fields of a line, `None` for NULL.
+type Fields = Vec<Option<Vec<u8>>>;
+
 /// What ended a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -182,15 +185,75 @@ impl Reader<'_> {
                     null = true;
                     out.push(b'N');
                 }
-                Some(b'0') => out.push(0),
-                Some(b'b') => out.push(8),
-                Some(b'n') => out.push(b'\n'),
-                Some(b'r') => out.push(b'\r'),
-                Some(b't') => out.push(b'\t'),
-                Some(b'Z') => out.push(26),
-                Some(other) => out.push(other),
+                Some(other) => out.push(unescaped(other)),
             }
         }
+    }
+
+    /// The `wanted` fields of a line, and whether it has more; reads up to its end.
+    fn line(&mut self, wanted: usize) -> SqlResult<(Fields, bool)> {
+        let mut fields = Vec::with_capacity(wanted);
+        let mut end = End::Field;
+        while end == End::Field && fields.len() < wanted {
+            let (field, ended) = self.field()?;
+            fields.push(field);
+            end = ended;
+        }
+        let mut more = false;
+        while end == End::Field {
+            let (field, ended) = self.field()?;
+            more |= ended == End::Field || field.is_none_or(|f| !f.is_empty());
+            end = ended;
+        }
+        Ok((fields, more))
+    }
+
+    /// The fields of a line without separators, each of its width, and whether the line has more; reads up to its end.
+    fn fixed_line(&mut self, widths: &[usize]) -> SqlResult<(Fields, bool)> {
+        let total = widths.iter().sum::<usize>().max(1);
+        let mut line = Vec::with_capacity(total);
+        let (mut ended, mut more) = (false, false);
+        while !ended && line.len() < total {
+            if self.window.take(&self.format.line_end)? {
+                ended = true;
+                continue;
+            }
+            match self.window.next()? {
+                None => ended = true,
+                Some(byte) if Some(byte) == self.format.escape => {
+                    line.push(self.window.next()?.map_or(byte, unescaped));
+                }
+                Some(byte) => line.push(byte),
+            }
+        }
+        while !ended && !self.format.line_end.is_empty() {
+            ended = self.window.take(&self.format.line_end)? || self.window.next()?.is_none();
+            more |= !ended;
+        }
+        let mut rest = &line[..];
+        let mut fields = Vec::with_capacity(widths.len());
+        for width in widths {
+            if rest.is_empty() {
+                break;
+            }
+            let (field, behind) = rest.split_at(rest.len().min(*width));
+            fields.push(Some(field.to_vec()));
+            rest = behind;
+        }
+        Ok((fields, more))
+    }
+}
+
+/// What a byte behind the escape character stands for.
+fn unescaped(byte: u8) -> u8 {
+    match byte {
+        b'0' => 0,
+        b'b' => 8,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'Z' => 26,
+        other => other,
     }
 }
 
@@ -209,32 +272,18 @@ impl Exec<'_, '_> {
         while reader.start_line()? {
             self.count_row()?;
             progress.records += 1;
-            let mut fields = Vec::with_capacity(load.targets.len());
-            let mut end = End::Field;
-            while end == End::Field && fields.len() < load.targets.len() {
-                let (field, ended) = reader.field()?;
-                fields.push(field);
-                end = ended;
-            }
-            let cut = end == End::Field;
-            if cut && self.more_fields(&mut reader)? {
+            self.cx.warnings.at_row(progress.records);
+            let (fields, more) = if load.widths.is_empty() {
+                reader.line(load.targets.len())?
+            } else {
+                reader.fixed_line(&load.widths)?
+            };
+            if more {
                 self.row_shape(plan, load, 1262, progress.records)?;
             }
             self.load_row(plan, load, fields, progress)?;
         }
         Ok(())
-    }
-
-    /// Behind the last wanted field: true when the line goes on; reads up to its end.
-    fn more_fields(&mut self, reader: &mut Reader<'_>) -> SqlResult<bool> {
-        let mut any = false;
-        loop {
-            let (field, end) = reader.field()?;
-            any |= end == End::Field || field.is_none_or(|f| !f.is_empty());
-            if end != End::Field {
-                return Ok(any);
-            }
-        }
     }
 
     /// Too few fields (1261) or too many (1262).
@@ -283,6 +332,7 @@ impl Exec<'_, '_> {
                         Some(None) => self.store_insert(plan, *column, Value::Null, mode)?,
                         None if def.auto_increment => Value::Null,
                         None if def.nullable => Value::Null,
+                        None if store::is_now_for_null(def) => store::now_for(&def.ty, self.cx.values),
                         None => store::implicit_default(&def.ty),
                     };
                 }

@@ -252,11 +252,16 @@ impl Exec<'_, '_> {
                 sorter.add(keys, row, self.cx.values)?;
             }
         }
-        let by_range = plan.steps.first().is_some_and(|s| matches!(s.access, Access::Range { .. }));
-        self.cx.session.count(if by_range { Work::SortRange } else { Work::SortScan }, 1);
+        self.count_sort(plan);
         let flow = self.emit_sorted(sorter, emit);
         self.found = plan.found_rows.then_some(passed);
         flow
+    }
+
+    /// A sort of what a plan reads begins.
+    pub(crate) fn count_sort(&mut self, plan: &SelectPlan) {
+        let by_range = plan.steps.first().is_some_and(|s| matches!(s.access, Access::Range { .. }));
+        self.cx.session.count(if by_range { Work::SortRange } else { Work::SortScan }, 1);
     }
 
     pub(crate) fn emit_sorted(&mut self, sorter: Sorter<'_>, emit: &mut EmitFn<'_>) -> SqlResult<Flow> {

@@ -107,6 +107,8 @@ impl<'k> Sorter<'k> {
     /// The rows in order.
     pub(crate) fn finish(mut self, cx: &mut Context) -> SqlResult<Sorted<'k>> {
         if self.runs.is_empty() {
+            // Of many rows only those that are wanted are kept.
+            self.work.limited |= self.is_limited() && self.work.rows > self.limit.end() * 3;
             self.sort(cx);
             let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
             let end = self.last_wanted(cx);

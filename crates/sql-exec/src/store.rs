@@ -47,6 +47,9 @@ pub(crate) fn convert(
         if def.nullable || mode.nulls == Nulls::Late {
             return Ok(Value::Null);
         }
+        if is_now_for_null(def) {
+            return Ok(now_for(&def.ty, cx));
+        }
         let error = SqlError::ColumnCannotBeNull(def.name.clone());
         if mode.strict || mode.nulls == Nulls::Refused {
             return Err(error);
@@ -154,6 +157,11 @@ pub(crate) fn default_of(
             Ok(implicit_default(&def.ty))
         }
     }
+}
+
+/// NULL means the time of the statement to a TIMESTAMP that cannot be NULL.
+pub(crate) fn is_now_for_null(def: &ColumnDef) -> bool {
+    !def.nullable && matches!(def.ty, ColumnType::Timestamp { .. })
 }
 
 /// The statement's time as a column of this type holds it.

@@ -115,6 +115,10 @@ impl Exec<'_, '_> {
             if !values[i].is_null() || def.nullable || makes_itself(def) {
                 continue;
             }
+            if named.contains(&i) && store::is_now_for_null(def) {
+                values[i] = store::now_for(&def.ty, self.cx.values);
+                continue;
+            }
             let missing = !named.contains(&i) && matches!(def.default, DefaultValue::None);
             let error = if missing {
                 SqlError::NoDefault(def.name.clone())

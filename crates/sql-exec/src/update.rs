@@ -19,7 +19,7 @@ use storage::row::{Change, Modified, RowBuf, RowError, WaitMode};
 use types::{Context, Value};
 
 use crate::computed;
-use crate::context::SlotState;
+use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
 use crate::row;
@@ -34,6 +34,7 @@ type FoundRow = (usize, RowBuf, Vec<(usize, Value)>);
 impl Exec<'_, '_> {
     pub(crate) fn update(&mut self, plan: &UpdatePlan) -> SqlResult<Outcome> {
         let before = self.cx.warnings.count();
+        self.need_key(&plan.select, plan.targets.iter().map(|t| t.slot))?;
         let versioned =
             plan.portion.is_some() || plan.targets.iter().any(|t| t.table.def.versioning().is_some());
         self.versions = 0;
@@ -152,9 +153,12 @@ impl Exec<'_, '_> {
             rows.push((keys?, exec.cx.workspace.slots[slot].buf.clone()));
             Ok(Flow::Continue)
         })?;
+        self.count_sort(plan);
+        self.cx.session.count(Work::SortRows, rows.len() as u64);
         let cx = &mut *self.cx.values;
         rows.sort_by(|a, b| crate::select::order(&plan.order, &a.0, &b.0, cx));
         for (_, buf) in rows.into_iter().take(usize::try_from(limit.count).unwrap_or(usize::MAX)) {
+            self.reads.in_sorted_order();
             self.cx.workspace.slots[slot].buf = buf;
             self.cx.workspace.slots[slot].state = SlotState::Packed;
             if row(self)? == Flow::Stop {
@@ -349,6 +353,7 @@ impl Exec<'_, '_> {
         let step = &plan.select.steps[0];
         let table = &target.table;
         let mut buffer = std::mem::take(&mut self.cx.workspace.key);
+        self.reads.point();
         let built = keys::point_key(self, table, 0, key, &mut buffer);
         let counts = match built {
             Ok(PointKey::Ready) => {
@@ -394,6 +399,7 @@ impl Exec<'_, '_> {
     }
 
     pub(crate) fn delete(&mut self, plan: &DeletePlan) -> SqlResult<Outcome> {
+        self.need_key(&plan.select, plan.targets.iter().map(|(slot, _)| *slot))?;
         let affected = if plan.history {
             self.delete_history(plan)?
         } else if let Some(key) = self.point_access(&plan.select)
@@ -421,6 +427,7 @@ impl Exec<'_, '_> {
     fn delete_point(&mut self, plan: &DeletePlan, key: &[Expr]) -> SqlResult<Option<u64>> {
         let table = &plan.targets[0].1;
         let mut buffer = std::mem::take(&mut self.cx.workspace.key);
+        self.reads.point();
         let outcome = match keys::point_key(self, table, 0, key, &mut buffer) {
             Ok(PointKey::Ready) => {
                 match self.cx.trx.modify(&table.table, &buffer, WaitMode::Wait, &mut |_, _| Change::Delete) {

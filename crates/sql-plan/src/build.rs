@@ -703,37 +703,40 @@ impl<'a> Planner<'a> {
     }
 
     fn aggregate(&mut self, a: &ast::Aggregate<'a>, clause: Clause) -> SqlResult<Typed> {
-        let allowed = self.scope().aggregates_allowed && !self.scope().in_aggregate;
-        if !allowed || !matches!(clause, Clause::Select | Clause::Having | Clause::OrderBy) {
+        let scope = self.scope();
+        let own = scope.aggregates_allowed
+            && !scope.in_aggregate
+            && matches!(clause, Clause::Select | Clause::Having | Clause::OrderBy);
+        if !own && !self.scopes.iter().any(crate::scope::Scope::takes_aggregates) {
             return Err(SqlError::InvalidGroupFunction);
         }
-        self.scope_mut().in_aggregate = true;
+        let around = std::mem::replace(&mut self.scope_mut().in_aggregate, true);
         let args: SqlResult<Vec<Typed>> = a.args.iter().map(|e| self.expr(e, clause)).collect();
         let order = self.sort_keys(a.order_by, clause);
-        self.scope_mut().in_aggregate = false;
+        self.scope_mut().in_aggregate = around;
         let args = args?;
-        // Arguments of an outer block alone: the aggregate is that block's.
-        let level = self.aggregate_level(&args);
+        let level = self.aggregate_level(&args, own).ok_or(SqlError::InvalidGroupFunction)?;
         let built = self.aggregate_of(a, args, order?)?;
         let ty = built.ty;
         let scope = &mut self.scopes[level];
-        if !scope.aggregates_allowed || scope.in_aggregate {
-            return Err(SqlError::InvalidGroupFunction);
-        }
         let column = scope.aggregates.len() as u16;
         scope.aggregates.push(built);
         Ok(Typed::new(Expr::Column(ColumnRef { slot: scope.group_slot, column }), ty))
     }
 
-    /// The block that computes an aggregate: the innermost one that its arguments read, the current one when they read none.
-    fn aggregate_level(&self, args: &[Typed]) -> usize {
-        let own = self.scopes.len() - 1;
+    /// The block that computes an aggregate: the innermost one that its arguments read or, where it has no place there, the
+    /// outermost one inside that where it has; `own`: the current one is such. Without arguments of any block, the current one
+    /// first.
+    fn aggregate_level(&self, args: &[Typed], own: bool) -> Option<usize> {
+        let last = self.scopes.len() - 1;
         let mut slots = crate::expr::SlotSet::default();
         args.iter().for_each(|t| t.expr.columns(&mut |c| slots.insert(c.slot)));
-        if slots.is_empty() {
-            return own;
+        let read = (0..=last).rev().find(|level| self.scopes[*level].slots.intersects(&slots));
+        if read.is_none() && own {
+            return Some(last);
         }
-        (0..=own).rev().find(|level| self.scopes[*level].slots.intersects(&slots)).unwrap_or(own)
+        let fits = |level: usize| if level == last { own } else { self.scopes[level].takes_aggregates() };
+        (read.unwrap_or(0)..=last).find(|level| fits(*level))
     }
 
     /// An aggregate over arguments that are built.
@@ -819,6 +822,10 @@ impl<'a> Planner<'a> {
             K::StddevPop | K::StddevSamp | K::VarPop | K::VarSamp if exact => {
                 let decimals = arg.decimals + self.cx.div_precision_increment;
                 ExprType { decimals, ..ExprType::double() }
+            }
+            K::Sum if arg.field.is_real() => ExprType::double().with_decimals(arg.decimals),
+            _ if arg.field.is_real() => {
+                ExprType::double().with_decimals(arg.decimals.saturating_add(self.cx.div_precision_increment))
             }
             _ => ExprType::double(),
         }

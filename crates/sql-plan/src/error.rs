@@ -210,7 +210,14 @@ pub enum SqlError {
         kind: String,
         expression: String,
     },
+    /// 1175: `sql_safe_updates` and no key.
+    KeyNeeded,
     AutoIncrementExhausted,
+    /// The next AUTO_INCREMENT value is none of its column.
+    AutoIncrementOutOfRange {
+        column: String,
+        row: u64,
+    },
     /// A row that was found is not there any more.
     RowGone,
     /// No parent; the child's constraint as text.
@@ -293,6 +300,20 @@ impl SqlError {
         Self::NotSupported(what.into())
     }
 
+    /// The row that it speaks of.
+    pub fn row(&self) -> Option<u64> {
+        match self {
+            Self::ColumnCountMismatch { row }
+            | Self::DataTooLong { row, .. }
+            | Self::OutOfRange { row, .. }
+            | Self::DataTruncated { row, .. }
+            | Self::IncorrectValue { row, .. }
+            | Self::IncorrectStringValue { row, .. }
+            | Self::AutoIncrementOutOfRange { row, .. } => Some(*row),
+            _ => None,
+        }
+    }
+
     /// EXECUTE ... USING DEFAULT or IGNORE for a parameter that is not a column's whole new value.
     pub fn default_as_parameter() -> Self {
         let text = "Default/ignore value is not supported for such parameter usage".to_owned();
@@ -319,6 +340,10 @@ pub enum Level {
 #[derive(Debug, Default)]
 pub struct Warnings {
     list: Vec<(Level, SqlError)>,
+    /// The row of each.
+    rows: Vec<u64>,
+    /// The row that the statement is at, 0 outside of rows.
+    row: u64,
     count: u32,
     errors: u32,
     /// max_error_count: how many are kept; all are counted.
@@ -333,8 +358,10 @@ impl Warnings {
         self.kept_max = kept_max;
     }
     pub fn clear(&mut self) {
+        self.row = 0;
         if self.count != 0 || !self.list.is_empty() {
             self.list.clear();
+            self.rows.clear();
             self.count = 0;
             self.errors = 0;
         }
@@ -343,8 +370,20 @@ impl Warnings {
         self.count += 1;
         self.errors += u32::from(level == Level::Error);
         if self.list.len() < self.kept_max as usize {
+            self.rows.push(condition.row().unwrap_or(self.row));
             self.list.push((level, condition));
         }
+    }
+    /// The statement is at its row number `row`.
+    pub fn at_row(&mut self, row: u64) {
+        self.row = row;
+    }
+    #[inline]
+    pub fn next_row(&mut self) {
+        self.row += 1;
+    }
+    pub fn row(&self) -> u64 {
+        self.row
     }
     pub fn warn(&mut self, condition: SqlError) {
         self.push(Level::Warning, condition);
@@ -359,6 +398,10 @@ impl Warnings {
     }
     pub fn list(&self) -> &[(Level, SqlError)] {
         &self.list
+    }
+    /// The conditions with the row of each.
+    pub fn with_rows(&self) -> impl Iterator<Item = (Level, &SqlError, u64)> {
+        self.list.iter().zip(&self.rows).map(|((level, condition), row)| (*level, condition, *row))
     }
     /// All conditions, kept or not.
     pub fn count(&self) -> u32 {

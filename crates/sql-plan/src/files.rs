@@ -1,7 +1,9 @@
 //! LOAD DATA and SELECT ... INTO OUTFILE: what the file looks like, and where its fields go.
 
 use accounts::Privileges;
+use catalog::TableHandle;
 use charset::Collation;
+use row_format::ColumnType;
 use sql_syntax::ast;
 
 use crate::dml::{assignments_for, refuse_virtual};
@@ -24,7 +26,11 @@ impl<'a> Planner<'a> {
             None => None,
             Some(name) => Some(Collation::default_of(self.charset(&name.text())?)),
         };
-        Ok(Into::OutFile(Box::new(FileTarget { path: path.into(), charset, format: file_format(format)? })))
+        let format = file_format(format)?;
+        if is_fixed(&format) {
+            return Err(SqlError::not_supported("INTO OUTFILE with fields of fixed length"));
+        }
+        Ok(Into::OutFile(Box::new(FileTarget { path: path.into(), charset, format })))
     }
 }
 
@@ -39,18 +45,34 @@ fn file_format(written: &ast::FileFormat<'_>) -> SqlResult<FileFormat> {
             text: "Field separator argument is not what is expected; check the manual".into(),
         }),
     };
-    let format = FileFormat {
+    Ok(FileFormat {
         separator: written.fields_terminated.unwrap_or(b"\t").into(),
         enclosure: one(written.fields_enclosed, None)?,
         optionally: written.optionally_enclosed,
         escape: one(written.fields_escaped, Some(b'\\'))?,
         line_start: written.lines_starting.unwrap_or(b"").into(),
         line_end: written.lines_terminated.unwrap_or(b"\n").into(),
+    })
+}
+
+/// Nothing separates the fields: each is as long as its column is wide.
+fn is_fixed(format: &FileFormat) -> bool {
+    format.separator.is_empty() && format.enclosure.is_none()
+}
+
+fn fixed_width(table: &TableHandle, target: &LoadTarget) -> SqlResult<usize> {
+    let LoadTarget::Column(column) = target else {
+        let text = "Can't load value from file with fixed size rows to variable".into();
+        return Err(SqlError::Other { errno: 1409, state: *b"HY000", text });
     };
-    if format.separator.is_empty() && format.enclosure.is_none() {
-        return Err(SqlError::not_supported("files of fields of fixed length"));
+    let def = &table.def.columns[*column];
+    if matches!(def.ty, ColumnType::Blob { .. }) {
+        let text = "You can't use fixed rowlength with BLOBs; please use 'fields terminated by'".into();
+        return Err(SqlError::Other { errno: 1084, state: *b"42000", text });
     }
-    Ok(format)
+    let ty = crate::typing::of_column(&def.ty, def.nullable, def.width);
+    let bytes = if ty.field.is_text() { ty.collation.charset().max_len() } else { 1 };
+    Ok(ty.length as usize * bytes)
 }
 
 pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>) -> SqlResult<InsertPlan> {
@@ -100,11 +122,15 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
     // What the client sends cannot be taken back half-way: duplicates are skipped.
     let ignore = load.duplicates == ast::OnDuplicate::Ignore
         || load.local && load.duplicates == ast::OnDuplicate::Error;
+    let format = file_format(&load.format)?;
+    let widths: SqlResult<Vec<usize>> =
+        targets.iter().filter(|_| is_fixed(&format)).map(|t| fixed_width(&table, t)).collect();
     let plan = LoadPlan {
+        widths: widths?,
         path: load.path.into(),
         local: load.local,
         collation,
-        format: file_format(&load.format)?,
+        format,
         skip_lines: load.ignore_lines,
         targets,
         sets: sets?.into_iter().map(|(_, a)| a).collect(),

@@ -122,6 +122,8 @@ pub enum Coercibility {
 
 /// `decimals` of a value whose number of decimals is not fixed.
 pub const NOT_FIXED_DECIMALS: u8 = 39;
+/// The most decimals that a FLOAT or DOUBLE shows.
+const REAL_DECIMALS_MAX: u8 = 30;
 
 /// Static type of an expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -203,6 +205,12 @@ impl ExprType {
             coercibility,
             nature: Nature::Plain,
         }
+    }
+    /// A floating number that shows so many decimals, as far as there is such a number.
+    #[must_use]
+    pub const fn with_decimals(mut self, decimals: u8) -> Self {
+        self.decimals = if decimals > REAL_DECIMALS_MAX { NOT_FIXED_DECIMALS } else { decimals };
+        self
     }
     #[must_use]
     pub const fn not_null(mut self) -> Self {

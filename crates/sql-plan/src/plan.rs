@@ -157,6 +157,8 @@ pub struct LoadPlan {
     pub collation: charset::Collation,
     pub format: FileFormat,
     pub skip_lines: u64,
+    /// Bytes of each field of a file without separators; empty for others.
+    pub widths: Vec<usize>,
     pub targets: Vec<LoadTarget>,
     pub sets: Vec<Assignment>,
 }

@@ -14,7 +14,7 @@ use crate::plan::{
 };
 use crate::planner::Planner;
 use crate::recursive::CommonTable;
-use crate::scope::{Scope, ScopeColumn, ScopeTable, column_expr};
+use crate::scope::{Name, Scope, ScopeColumn, ScopeTable, column_expr};
 use crate::typing::{sort_as, unify};
 
 /// A set operation of so many parts gives each part the slots of the one before.
@@ -415,7 +415,7 @@ impl<'a> Planner<'a> {
     }
 
     fn column_meta(&self, typed: &Typed, item: &ast::SelectExpr<'a>) -> ColumnMeta {
-        let alias = item.alias.map(|a| a.text().into_owned());
+        let alias = item.alias.map(|a| a.text().into_owned()).or_else(|| self.name_in_view(&item.expr));
         if let Expr::Column(c) = &typed.expr
             && let ast::Expr::Column(written) = &item.expr
         {
@@ -441,6 +441,21 @@ impl<'a> Planner<'a> {
             _ => String::from_utf8_lossy(item.text).into_owned(),
         });
         ColumnMeta::plain(name, typed.ty)
+    }
+
+    /// A column of a view that is part of the block is called as the view calls it, however it is written. `mysql.user` is one to
+    /// clients.
+    fn name_in_view(&self, e: &ast::Expr<'a>) -> Option<String> {
+        let ast::Expr::Column(written) = e else { return None };
+        let name = Name::of(written);
+        let (table, column) = self
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.find(&name, Clause::Select).transpose())
+            .and_then(Result::ok)?;
+        let server_view = table.schema == "mysql" && table.org_table == "user";
+        (table.view.is_some() || server_view).then(|| table.columns[column].name.clone())
     }
 
     fn group_by(&mut self, items: &[ast::OrderItem<'a>], output: &[Typed]) -> SqlResult<Vec<Typed>> {

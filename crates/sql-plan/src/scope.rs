@@ -123,6 +123,10 @@ impl Name {
 }
 
 impl Scope {
+    /// Whether a query inside this block may leave an aggregate to it.
+    pub(crate) fn takes_aggregates(&self) -> bool {
+        self.aggregates_allowed && !self.in_aggregate
+    }
     pub(crate) fn add(&mut self, table: ScopeTable) -> SqlResult<()> {
         let twice = self.tables.iter().any(|t| {
             t.alias == table.alias

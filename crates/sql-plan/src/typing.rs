@@ -12,7 +12,7 @@ use crate::meta::{Coercibility, ExprType, FieldType, NOT_FIXED_DECIMALS};
 pub const DECIMAL_DIGITS_MAX: u32 = 65;
 pub const DECIMAL_SCALE_MAX: u8 = 38;
 
-/// Type of a table column as an expression; `width` is the declared display width of an integer.
+/// Type of a table column as an expression; `width` is the declared display width of an integer or a YEAR.
 pub fn of_column(ty: &ColumnType, nullable: bool, width: Option<u32>) -> ExprType {
     let mut out = match ty {
         ColumnType::Int { size, unsigned } => {
@@ -32,7 +32,9 @@ pub fn of_column(ty: &ColumnType, nullable: bool, width: Option<u32>) -> ExprTyp
             let t = ExprType::decimal(u32::from(*precision), *scale);
             if *unsigned { ExprType { length: t.length - 1, ..t.unsigned() } } else { t }
         }
-        ColumnType::Year => ExprType { field: FieldType::Year, length: 4, ..ExprType::bigint() }.unsigned(),
+        ColumnType::Year => {
+            ExprType { field: FieldType::Year, length: width.unwrap_or(4), ..ExprType::bigint() }.unsigned()
+        }
         ColumnType::Bit { bits } => {
             ExprType { field: FieldType::Bit, length: u32::from(*bits), ..ExprType::bigint() }.unsigned()
         }
@@ -145,7 +147,7 @@ pub fn of_arith(op: ArithOp, left: &ExprType, right: &ExprType, div_increment: u
             let t = ExprType { length: l.length.min(21), ..ExprType::bigint() };
             if unsigned { t.unsigned() } else { t }
         }
-        _ if !exact => ExprType::double(),
+        _ if !exact => real_of(op, &l, &r, div_increment),
         Div => {
             let ((p1, s1), (_, s2)) = (l.precision(), r.precision());
             let scale = (s1 + div_increment).min(DECIMAL_SCALE_MAX);
@@ -174,6 +176,13 @@ pub fn of_arith(op: ArithOp, left: &ExprType, right: &ExprType, div_increment: u
         }
     };
     ty.nullable(nullable)
+}
+
+/// A DOUBLE of as many decimals as the operands show, when all of them have a number of their own.
+fn real_of(op: ArithOp, l: &ExprType, r: &ExprType, div_increment: u8) -> ExprType {
+    let decimals = l.decimals.max(r.decimals);
+    let more = if op == ArithOp::Div { div_increment } else { 0 };
+    ExprType::double().with_decimals(decimals.saturating_add(more))
 }
 
 fn is_exact_int(t: &ExprType) -> bool {
@@ -323,7 +332,7 @@ pub fn unify(left: &ExprType, right: &ExprType, operation: &str) -> SqlResult<Ex
         }
         (a, b) if a.is_numeric() && b.is_numeric() => {
             if a.is_real() || b.is_real() {
-                ExprType::double()
+                ExprType::double().with_decimals(l.decimals.max(r.decimals))
             } else {
                 let ((p1, s1), (p2, s2)) = (l.precision(), r.precision());
                 let scale = s1.max(s2);

@@ -20,6 +20,47 @@ pub fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(v == 0.0, &text, out);
 }
 
+/// Appends a double in at most `width` characters, with as many digits as fit; false when there is no room for its exponent and
+/// a point, which MariaDB holds to be lost.
+pub fn write_f64_within(v: f64, width: usize, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    write_f64(v, out);
+    if out.len() - start <= width || !v.is_finite() {
+        return true;
+    }
+    out.truncate(start);
+    let scientific = format!("{v:e}");
+    let exponent: i32 = scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
+    let room = width.saturating_sub(usize::from(v < 0.0));
+    let whole = exponent.max(0) as usize + 1;
+    // Beside a plain form that must drop digits, the exponent tells more of what is small.
+    if whole <= room && (-3..PLAIN_LIMIT).contains(&exponent) {
+        let mut text = format!("{v:.*}", room.saturating_sub(whole + 1));
+        drop_zeros(&mut text);
+        if text.len() <= width {
+            out.extend_from_slice(text.as_bytes());
+            return true;
+        }
+    }
+    let told = 1 + exponent.to_string().len();
+    let digits = room.saturating_sub(told);
+    let text = format!("{v:.*e}", digits.saturating_sub(2));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mut mantissa = mantissa.to_owned();
+    drop_zeros(&mut mantissa);
+    let _infallible = write!(out, "{mantissa}e{exponent}");
+    let rounded = format!("{v:.*e}", width.saturating_sub(1));
+    let several = rounded.split('e').next().is_some_and(|m| m.bytes().skip(2).any(|b| (b'1'..=b'9').contains(&b)));
+    digits > usize::from(several)
+}
+
+/// Without the zeros that end a fraction.
+fn drop_zeros(text: &mut String) {
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+}
+
 /// Appends a double with a fixed number of digits after the point.
 pub fn write_f64_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let start = out.len();

@@ -183,6 +183,12 @@ impl Wanted {
         let catalog = session.server().catalog();
         match &self.level {
             Level::Table { db, table } => {
+                if let Some(view) = catalog.view(db, table) {
+                    return match self.columns.iter().find(|(c, _)| !view.has_column(c)) {
+                        Some((column, _)) => Err(error::unknown_column(column, table)),
+                        None => Ok(()),
+                    };
+                }
                 let Some(handle) = catalog.table(db, table) else {
                     let known = session.relation_exists(db, table);
                     return if known || self.whole.has(Privileges::CREATE) && self.columns.is_empty() {
@@ -197,6 +203,11 @@ impl Wanted {
                     }
                 }
                 Ok(())
+            }
+            Level::Database(db)
+                if db.eq_ignore_ascii_case("information_schema") && !self.all().is_empty() =>
+            {
+                Err(session.database_denied(db))
             }
             Level::Routine { db, name, kind } if !session.routine_exists(db, name, *kind) => {
                 Err(error::no_such_routine(kind.name(), name))

@@ -212,7 +212,8 @@ impl Host for SessionHost<'_> {
     }
     fn record(&mut self, level: Level, error: ClientError) {
         let max = self.session.settings.max_error_count;
-        self.session.diagnostics.add(level, error, max);
+        let condition = Condition::at_row(level, error, self.session.error_row);
+        self.session.diagnostics.add_condition(condition, max);
     }
     fn handled(&mut self) -> &mut Vec<Condition> {
         &mut self.session.handled

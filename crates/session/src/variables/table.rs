@@ -552,7 +552,7 @@ variables! {
     SQL_MODE: "sql_mode", Both, Kind::Set(&["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "IGNORE_BAD_TABLE_OPTIONS", "ONLY_FULL_GROUP_BY", "NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40", "ANSI", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL", "NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL", "SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"]), "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION", Dynamic, Arg::Required, Wired;
     SQL_NOTES: "sql_notes", Both, Kind::Bool, "ON", Dynamic, Arg::No, Wired;
     SQL_QUOTE_SHOW_CREATE: "sql_quote_show_create", Both, Kind::Bool, "ON", Dynamic, Arg::No, Inert;
-    SQL_SAFE_UPDATES: "sql_safe_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Inert;
+    SQL_SAFE_UPDATES: "sql_safe_updates", Both, Kind::Bool, "OFF", Dynamic, Arg::Optional, Wired;
     SQL_SELECT_LIMIT: "sql_select_limit", Both, uint(0, 18446744073709551615, 1), "18446744073709551615", Dynamic, Arg::No, Wired;
     SQL_SLAVE_SKIP_COUNTER: "sql_slave_skip_counter", Both, uint(0, 4294967295, 1), "0", Dynamic, Arg::No, Inert;
     SQL_WARNINGS: "sql_warnings", Both, Kind::Bool, "OFF", Dynamic, Arg::No, Inert;

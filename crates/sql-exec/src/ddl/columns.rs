@@ -270,7 +270,10 @@ fn declared(name: &str, ty: &D<'_>, table: Collation, collate: Option<&str>) -> 
         D::Time { precision } => Declared::plain(ColumnType::Time { fsp: fsp(*precision)? }),
         D::DateTime { precision } => Declared::plain(ColumnType::DateTime { fsp: fsp(*precision)? }),
         D::Timestamp { precision } => Declared::plain(ColumnType::Timestamp { fsp: fsp(*precision)? }),
-        D::Year { .. } => Declared::plain(ColumnType::Year),
+        // YEAR(2) shows two digits of what YEAR(4) holds.
+        D::Year { width } => {
+            Declared { width: width.filter(|w| *w == 2).map(|_| 2), ..Declared::plain(ColumnType::Year) }
+        }
         D::Json { .. } => {
             Declared::plain(ColumnType::Blob { length_bytes: 4, collation: Collation::UTF8MB4_BIN })
         }
