@@ -143,6 +143,17 @@ impl Session {
         Ok(Some(self.exchange_rights(definer)))
     }
 
+    /// # Errors
+    /// The account that a view works as is not there.
+    pub(crate) fn need_definer(&self, view: &catalog::ViewDef) -> Result<(), ClientError> {
+        let accounts = self.server().accounts.current();
+        let (user, host) = (&view.definer_user, &view.definer_host);
+        if view.invoker || accounts.tables.account(user, host).is_some() {
+            return Ok(());
+        }
+        Err(denied::no_such_definer(user, host))
+    }
+
     pub(crate) fn work_again_as(&mut self, own: Option<Arc<Rights>>) {
         if let Some(own) = own {
             self.exchange_rights(own);

@@ -311,7 +311,10 @@ impl Exec<'_, '_> {
         let strict = self.cx.values.sql_mode.strict() && !plan.ignore && !load.local;
         let mode = StoreMode { strict, row: progress.records, nulls: crate::insert::insert_nulls(plan) };
         let mut values = self.defaults(plan, StoreMode { strict: false, ..mode })?;
-        if fields.len() < load.targets.len() {
+        let missing = load.targets.len().saturating_sub(fields.len());
+        // Without separators each missing field is told, and is zero or empty.
+        let fixed = !load.widths.is_empty();
+        for _ in 0..if fixed { missing } else { missing.min(1) } {
             self.row_shape(plan, load, 1261, progress.records)?;
         }
         let mut fields = fields.into_iter();
@@ -331,7 +334,7 @@ impl Exec<'_, '_> {
                         }
                         Some(None) => self.store_insert(plan, *column, Value::Null, mode)?,
                         None if def.auto_increment => Value::Null,
-                        None if def.nullable => Value::Null,
+                        None if def.nullable && !fixed => Value::Null,
                         None if store::is_now_for_null(def) => store::now_for(&def.ty, self.cx.values),
                         None => store::implicit_default(&def.ty),
                     };

@@ -735,6 +735,10 @@ impl<'a> Planner<'a> {
         if read.is_none() && own {
             return Some(last);
         }
+        // A block that groups is no plain join, so it cannot be merged.
+        if self.scopes[read.unwrap_or(0)..=last].iter().any(|scope| scope.merging) {
+            return None;
+        }
         let fits = |level: usize| if level == last { own } else { self.scopes[level].takes_aggregates() };
         (read.unwrap_or(0)..=last).find(|level| fits(*level))
     }

@@ -83,6 +83,8 @@ pub(crate) struct Scope {
     pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) aggregates_allowed: bool,
     pub(crate) in_aggregate: bool,
+    /// A view or derived table that becomes part of the block around it if it is a plain join.
+    pub(crate) merging: bool,
     /// Inside a window function or specification.
     pub(crate) in_window: bool,
     /// Window functions found so far; the slot of their values when there is one.

@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
             if !is_plain(query, select, ordered_too) {
                 return Ok(None);
             }
-            inner.scopes.push(Scope::default());
+            inner.scopes.push(Scope { merging: true, ..Scope::default() });
             let made = inner.merge_select(select);
             let scope = inner.scopes.pop();
             if matches!(made, Err(SqlError::InvalidGroupFunction)) {
@@ -146,7 +146,7 @@ impl<'a> Planner<'a> {
         let mark = self.mark();
         let around = std::mem::take(&mut self.scopes);
         let outer_sides = std::mem::take(&mut self.outer_sides);
-        self.scopes.push(Scope::default());
+        self.scopes.push(Scope { merging: true, ..Scope::default() });
         let made = self.merge_select(select);
         let inner = self.scopes.pop().unwrap_or_default();
         self.outer_sides = outer_sides;
