@@ -739,6 +739,8 @@ impl<'a> Planner<'a> {
         if self.scopes[read.unwrap_or(0)..=last].iter().any(|scope| scope.merging) {
             return None;
         }
+        // What reads an outer block alone is an outer block's, too.
+        let own = own && read == Some(last);
         let fits = |level: usize| if level == last { own } else { self.scopes[level].takes_aggregates() };
         (read.unwrap_or(0)..=last).find(|level| fits(*level))
     }

@@ -180,7 +180,9 @@ pub fn of_arith(op: ArithOp, left: &ExprType, right: &ExprType, div_increment: u
 
 /// A DOUBLE of as many decimals as the operands show, when all of them have a number of their own.
 fn real_of(op: ArithOp, l: &ExprType, r: &ExprType, div_increment: u8) -> ExprType {
-    let decimals = l.decimals.max(r.decimals);
+    // A text has as many as it likes.
+    let of = |t: &ExprType| if is_exact(t) || t.field.is_real() { t.decimals } else { NOT_FIXED_DECIMALS };
+    let decimals = of(l).max(of(r));
     let more = if op == ArithOp::Div { div_increment } else { 0 };
     ExprType::double().with_decimals(decimals.saturating_add(more))
 }

@@ -50,7 +50,8 @@ pub fn write_f64_within(v: f64, width: usize, out: &mut Vec<u8>) -> bool {
     drop_zeros(&mut mantissa);
     let _infallible = write!(out, "{mantissa}e{exponent}");
     let rounded = format!("{v:.*e}", width.saturating_sub(1));
-    let several = rounded.split('e').next().is_some_and(|m| m.bytes().skip(2).any(|b| (b'1'..=b'9').contains(&b)));
+    let several =
+        rounded.split('e').next().is_some_and(|m| m.bytes().skip(2).any(|b| (b'1'..=b'9').contains(&b)));
     digits > usize::from(several)
 }
 
