@@ -145,7 +145,7 @@ impl Session {
 
     /// # Errors
     /// The account that a view works as is not there.
-    pub(crate) fn need_definer(&self, view: &catalog::ViewDef) -> Result<(), ClientError> {
+    pub(crate) fn need_view_definer(&self, view: &catalog::ViewDef) -> Result<(), ClientError> {
         let accounts = self.server().accounts.current();
         let (user, host) = (&view.definer_user, &view.definer_host);
         if view.invoker || accounts.tables.account(user, host).is_some() {

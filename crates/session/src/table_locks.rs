@@ -130,7 +130,7 @@ pub(crate) fn lock_tables(
         let write = !matches!(table.kind, TableLock::Read | TableLock::ReadLocal);
         let mut found = named(session, &table.name, write)?;
         if let Some(view) = session.server().catalog().view(&found.schema, &found.name) {
-            session.need_definer(view)?;
+            session.need_view_definer(view)?;
         }
         if let Some(alias) = table.alias {
             found.alias = alias.text().into_owned();
