@@ -229,6 +229,7 @@ impl<'a> Planner<'a> {
                     FieldType::Decimal => {
                         ExprType { length: ty.length + u32::from(ty.unsigned), unsigned: false, ..ty }
                     }
+                    FieldType::Float | FieldType::Double => ExprType::double().with_decimals(ty.decimals),
                     _ => ExprType::double(),
                 };
                 Typed::new(Expr::Negate(Box::new(arg.expr)), ty.nullable(arg.ty.nullable))
@@ -715,7 +716,7 @@ impl<'a> Planner<'a> {
         let order = self.sort_keys(a.order_by, clause);
         self.scope_mut().in_aggregate = around;
         let args = args?;
-        let level = self.aggregate_level(&args, own).ok_or(SqlError::InvalidGroupFunction)?;
+        let level = self.aggregate_level(&args, own, clause).ok_or(SqlError::InvalidGroupFunction)?;
         let built = self.aggregate_of(a, args, order?)?;
         let ty = built.ty;
         let scope = &mut self.scopes[level];
@@ -727,7 +728,7 @@ impl<'a> Planner<'a> {
     /// The block that computes an aggregate: the innermost one that its arguments read or, where it has no place there, the
     /// outermost one inside that where it has; `own`: the current one is such. Without arguments of any block, the current one
     /// first.
-    fn aggregate_level(&self, args: &[Typed], own: bool) -> Option<usize> {
+    fn aggregate_level(&self, args: &[Typed], own: bool, clause: Clause) -> Option<usize> {
         let last = self.scopes.len() - 1;
         let mut slots = crate::expr::SlotSet::default();
         args.iter().for_each(|t| t.expr.columns(&mut |c| slots.insert(c.slot)));
@@ -739,8 +740,8 @@ impl<'a> Planner<'a> {
         if self.scopes[read.unwrap_or(0)..=last].iter().any(|scope| scope.merging) {
             return None;
         }
-        // What reads an outer block alone is an outer block's, too.
-        let own = own && read == Some(last);
+        // What reads an outer block alone is an outer block's, too, but for HAVING.
+        let own = own && (read == Some(last) || clause == Clause::Having);
         let fits = |level: usize| if level == last { own } else { self.scopes[level].takes_aggregates() };
         (read.unwrap_or(0)..=last).find(|level| fits(*level))
     }
