@@ -186,6 +186,11 @@ impl ControlFile {
     pub fn open(disk: &dyn Disk) -> Result<Self, ControlError> {
         let file = disk.open(PATH, OpenMode::Existing, Caching::Buffered)?;
         file.sync_data()?;
+        let len = file.len()?;
+        if len < 2 * BLOCK as u64 {
+            let (expected, found) = (format!("{} bytes", 2 * BLOCK), format!("{len} bytes"));
+            return Err(ControlError::Corrupt(Corruption::new(PATH, "length", expected, found)));
+        }
         let mut bytes = vec![0; 2 * BLOCK];
         file.read_at(&mut bytes, 0)?;
         let blocks = (ControlBlock::decode(&bytes[..BLOCK]), ControlBlock::decode(&bytes[BLOCK..]));
@@ -253,6 +258,18 @@ mod tests {
         assert!(bytes[76..4092].iter().all(|b| *b == 0));
         assert_eq!(bytes[4092..], crc32c(&bytes[..4092]).to_le_bytes());
         assert_eq!(ControlBlock::decode(&bytes).unwrap(), block());
+    }
+
+    #[test]
+    fn a_truncated_file_is_refused_with_its_length() {
+        for len in [0, 1, BLOCK as u64, 2 * BLOCK as u64 - 1] {
+            let sim = SimDisk::new(1);
+            drop(ControlFile::create(&sim, block()).unwrap());
+            sim.open(PATH, OpenMode::Existing, Caching::Buffered).unwrap().set_len(len).unwrap();
+            let refused = ControlFile::open(&sim).err().expect("half a file is no control file");
+            let told = format!("corrupt length in morse.control: expected 8192 bytes, found {len} bytes");
+            assert_eq!(refused.to_string(), told);
+        }
     }
 
     #[test]

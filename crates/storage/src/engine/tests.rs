@@ -46,6 +46,28 @@ fn a_clean_shutdown_leaves_nothing_to_redo() {
 }
 
 #[test]
+fn a_crash_before_the_first_checkpoint_after_a_clean_shutdown_is_not_clean() {
+    for killed in [true, false] {
+        let sim = SimDisk::new(1);
+        let engine = open(&sim).unwrap();
+        engine.start(engine.clone()).unwrap();
+        engine.shutdown(Shutdown::Fast).unwrap();
+        drop(engine);
+        let engine = open(&sim).unwrap();
+        assert!(engine.report().was_clean);
+        engine.create_space().unwrap();
+        engine.log().wait_durable(engine.log().ready_lsn()).unwrap();
+        drop(engine);
+        if killed {
+            sim.kill()
+        } else {
+            sim.crash()
+        }
+        assert!(!open(&sim).unwrap().report().was_clean, "killed: {killed}");
+    }
+}
+
+#[test]
 fn a_shutdown_of_the_log_alone_recovers() {
     let sim = SimDisk::new(1);
     let engine = open(&sim).unwrap();

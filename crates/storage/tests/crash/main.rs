@@ -65,22 +65,17 @@ fn committed_rows_survive_a_crash_at_any_disk_call() {
 
 /// Crashes that once found a fault: the seed and the call. A change of the workload gives seeds another meaning: then break
 /// the code again, and replace them by what `SIM_ROUNDS=2000` finds.
+///
+/// Two faults have tests of their own instead, because few seeds find them: a start relied on a control block that was written and not synced
+/// (`engine::control`), and reported a crash soon after the start that followed a clean shutdown as a clean shutdown (`engine::tests`).
 const FOUND: &[(u64, u64)] = &[
     // After a kill, data files held writes that were not synced, and a power cut after the next checkpoint took them back.
-    (2, 783),
-    (10, 384),
-    (12, 267),
-    (13, 407),
-    (15, 307),
-    (18, 157),
-    (23, 325),
-    // A crash soon after the start that followed a clean shutdown was reported as a clean shutdown.
-    (401_080, 110),
-    (401_520, 188),
-    (401_525, 140),
-    (402_020, 207),
+    // The hole in a page's history was met by the last start, by the second life, and as a torn page without a copy.
     (402_520, 170),
-    (402_560, 133),
+    (4_000_005, 151),
+    (4_000_013, 135),
+    (4_000_017, 147),
+    (4_000_032, 221),
     // After a kill between a file's removal and the sync of its directory, a power cut brought the file back without its pages.
     (2_000_688, 91),
     // The log ended with the header of an empty segment, which the power cut took: read views were then older than the index that had
