@@ -335,6 +335,8 @@ mod tests {
         let sim = SimDisk::new(1);
         let disk = sim.disk();
         let file = indexed(&*disk, 400, 128);
+        // What a bit is flipped in is on the disk.
+        disk.open("f.idx", OpenMode::Existing, Caching::Buffered).unwrap().sync_data().unwrap();
         let whole = sim.content("f.idx").unwrap();
         for at in (0..whole.len() as u64).step_by(7) {
             sim.flip_bit("f.idx", at * 8);

@@ -11,7 +11,6 @@
 //! writes the ROLLBACK ALTER that is missing ([`end_left_open`]): what was begun is undone here, and no replica waits for ever.
 //! START's number is not known before its commit, so it is looked for in the binary log behind the state that the row has.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 
 use base::{Gtid, Put, Reader};
@@ -226,14 +225,14 @@ struct Head {
 
 impl Head {
     fn is_of(&self, row: &Row<'_>) -> bool {
-        query_of(&self.query) == query_of(row.body)
+        let (Some(own), Some(other)) = (query_of(&self.query), query_of(row.body)) else { return false };
+        own.head.thread_id == other.head.thread_id && own.database == other.database && own.sql == other.sql
     }
 }
 
-/// Thread, database and text of a QUERY event's body.
-fn query_of(body: &[u8]) -> Option<(u32, &[u8], Cow<'_, [u8]>)> {
+fn query_of(body: &[u8]) -> Option<Query<'_>> {
     match Event::decode(EventKind::QUERY, body) {
-        Ok(Event::Query(query)) => Some((query.head.thread_id, query.database, query.sql)),
+        Ok(Event::Query(query)) => Some(query),
         _ => None,
     }
 }
