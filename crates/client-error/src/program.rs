@@ -33,6 +33,10 @@ conditions! {
     commit_inside() = 1422 b"HY000" "Explicit or implicit commit is not allowed in stored function or trigger";
     bad_condition_value() = 1480 b"HY000" "Incorrect CONDITION value: '0'";
     signal_without_state() = 1646 b"HY000" "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE";
+    fetch_group_outside() = 4105 b"HY000"
+        "Aggregate specific instruction (FETCH GROUP NEXT ROW) used in a wrong context";
+    no_fetch_group() = 4106 b"HY000"
+        "Aggregate specific instruction(FETCH GROUP NEXT ROW) missing from the aggregate function";
     cursor_arguments(name: &str) = 4107 b"42000" "Incorrect parameter count to cursor '{name}'";
     operand_columns(count: usize) = 1241 b"21000" "Operand should contain {count} column(s)";
     unknown_field(field: &str, row: &str) = 1054 b"42S22" "Unknown column '{field}' in '{row}'";

@@ -31,7 +31,7 @@ fn try_prepare(session: &mut Session, out: &mut Output, text: &[u8]) -> Result<(
     session.server().admit_prepared()?;
     let columns = prepared.plan.as_ref().map_or(0, |p| p.plan.columns().len());
     let plan = prepared.plan.as_ref().map(|p| p.plan.clone());
-    let id = session.prepared.add(text, prepared.params, prepared.plan);
+    let id = session.prepared.add(text, &session.database, prepared.params, prepared.plan);
     if let Some(s) = session.prepared.get_mut(id) {
         s.told_columns = columns > 0;
     }

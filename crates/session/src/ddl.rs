@@ -148,6 +148,9 @@ fn run_admitted(
     }
     match outcome {
         Ok(outcome) => {
+            if let Statement::DropDatabase { name, .. } = statement {
+                session.forget_database(&name.text());
+            }
             session.row_count = outcome.affected_rows as i64;
             let done = Done { affected_rows: outcome.affected_rows, insert_id: 0, info: outcome.info };
             session.send_ok(out, &done, reply.more);

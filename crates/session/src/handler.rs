@@ -57,6 +57,9 @@ pub(crate) fn run(
     statement: &ast::Handler<'_>,
     reply: Reply,
 ) -> Result<(), ClientError> {
+    if session.table_locks.tables().is_some() {
+        return Err(ClientError::from(&SqlError::LockedTablesOrTransaction));
+    }
     let name = statement.table.name.text().into_owned();
     match &statement.action {
         HandlerAction::Open { alias } => {

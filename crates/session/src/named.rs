@@ -8,6 +8,7 @@ use sql_syntax::ast::{self, Expr, Ident};
 use types::Value;
 
 use crate::output::Output;
+use crate::prepared::PreparedStatement;
 use crate::session::{Done, Session};
 use crate::sql;
 use crate::statement::{self, Reply, Then};
@@ -27,7 +28,8 @@ pub(crate) fn prepare(
     let text = source_text(session, &p.source)?;
     let prepared = apart(session, Vec::new(), |session| sql::prepare(session, &text))?;
     session.server().admit_prepared()?;
-    session.prepared.set_named(&name, &text, prepared.params, prepared.plan);
+    let statement = PreparedStatement::new(0, &text, &session.database, prepared.params, prepared.plan);
+    session.prepared.set_named(&name, statement);
     session.send_ok(out, &Done { info: "Statement prepared".into(), ..Done::default() }, reply.more);
     Ok(())
 }
@@ -68,7 +70,7 @@ pub(crate) fn execute(
             let text = source_text(session, &source)?;
             let prepared = apart(session, Vec::new(), |session| sql::prepare(session, &text))?;
             let mut statement =
-                crate::prepared::PreparedStatement::new(0, &text, prepared.params, prepared.plan);
+                PreparedStatement::new(0, &text, &session.database, prepared.params, prepared.plan);
             run(session, out, &mut statement, values, reply)
         }
     }
@@ -86,16 +88,18 @@ fn with_words(
     e: &ast::Execute<'_>,
     reply: Reply,
 ) -> Result<Then, ClientError> {
-    let text = match e.source {
+    let (text, database) = match e.source {
         ast::ExecuteSource::Name(name) => {
             let name = name.text().into_owned();
             let statement =
                 session.prepared.take_named(&name).ok_or_else(|| error::unknown_handler(&name, "EXECUTE"))?;
-            let text = statement.text.to_vec();
+            let source = (statement.text.to_vec(), Arc::clone(&statement.database));
             session.prepared.put_named(&name, statement);
-            text
+            source
         }
-        ast::ExecuteSource::Immediate(source) => source_text(session, &source)?,
+        ast::ExecuteSource::Immediate(source) => {
+            (source_text(session, &source)?, Arc::clone(&session.database))
+        }
     };
     let places = sql_syntax::parameter_positions(&text, session.settings.parse);
     if places.len() != e.params.len() {
@@ -132,14 +136,14 @@ fn with_words(
             }
         }
     })?;
-    let mut statement = crate::prepared::PreparedStatement::new(0, &written, prepared.params, prepared.plan);
+    let mut statement = PreparedStatement::new(0, &written, &database, prepared.params, prepared.plan);
     run(session, out, &mut statement, values, reply)
 }
 
 fn run(
     session: &mut Session,
     out: &mut Output,
-    statement: &mut crate::prepared::PreparedStatement,
+    statement: &mut PreparedStatement,
     values: Vec<Value>,
     reply: Reply,
 ) -> Result<Then, ClientError> {
@@ -164,18 +168,20 @@ pub(crate) fn rows(session: &mut Session, name: &str) -> Result<(usize, Vec<Vec<
     let Some(statement) = session.prepared.take_named(name) else {
         return Err(error::unknown_handler(name, "OPEN"));
     };
-    let text = Arc::clone(&statement.text);
+    let (text, database) = (Arc::clone(&statement.text), Arc::clone(&statement.database));
     session.prepared.put_named(name, statement);
     apart(session, Vec::new(), |session| {
-        loop {
-            let prepared = sql::prepare(session, &text)?;
-            let Some(plan) = prepared.plan else {
-                return Err(error::not_supported("a cursor of this statement"));
-            };
-            if let Some(rows) = sql::collect_once(session, &plan.plan)? {
-                return Ok((plan.plan.columns().len(), rows));
+        sql::in_database(session, &database, |session| {
+            loop {
+                let prepared = sql::prepare(session, &text)?;
+                let Some(plan) = prepared.plan else {
+                    return Err(error::not_supported("a cursor of this statement"));
+                };
+                if let Some(rows) = sql::collect_once(session, &plan.plan)? {
+                    return Ok((plan.plan.columns().len(), rows));
+                }
             }
-        }
+        })
     })
 }
 

@@ -20,6 +20,8 @@ use crate::results::StoredRows;
 pub(crate) struct PreparedStatement {
     pub id: u32,
     pub text: Arc<[u8]>,
+    /// The chosen database when it was prepared: it is that of its names whenever it runs.
+    pub database: Arc<str>,
     pub params: u16,
     /// Where the parameters stand in the text, once that was asked.
     pub places: Option<Box<[usize]>>,
@@ -59,10 +61,16 @@ impl PreparedStatements {
     pub(crate) fn count(&self) -> usize {
         self.by_id.len() + self.by_name.len() + usize::from(self.last.is_some())
     }
-    pub(crate) fn add(&mut self, text: &[u8], params: u16, plan: Option<PreparedPlan>) -> u32 {
+    pub(crate) fn add(
+        &mut self,
+        text: &[u8],
+        database: &Arc<str>,
+        params: u16,
+        plan: Option<PreparedPlan>,
+    ) -> u32 {
         self.next_id += 1;
         let id = self.next_id;
-        self.by_id.insert(id, PreparedStatement::new(id, text, params, plan));
+        self.by_id.insert(id, PreparedStatement::new(id, text, database, params, plan));
         id
     }
     /// The number that an execute means by "the last prepared one".
@@ -91,8 +99,8 @@ impl PreparedStatements {
     pub(crate) fn close(&mut self, id: u32) -> bool {
         self.take(id).is_some()
     }
-    pub(crate) fn set_named(&mut self, name: &str, text: &[u8], params: u16, plan: Option<PreparedPlan>) {
-        self.by_name.insert(name.to_lowercase(), PreparedStatement::new(0, text, params, plan));
+    pub(crate) fn set_named(&mut self, name: &str, statement: PreparedStatement) {
+        self.by_name.insert(name.to_lowercase(), statement);
     }
     pub(crate) fn take_named(&mut self, name: &str) -> Option<PreparedStatement> {
         self.by_name.remove(&name.to_lowercase())
@@ -103,10 +111,17 @@ impl PreparedStatements {
 }
 
 impl PreparedStatement {
-    pub(crate) fn new(id: u32, text: &[u8], params: u16, plan: Option<PreparedPlan>) -> Self {
+    pub(crate) fn new(
+        id: u32,
+        text: &[u8],
+        database: &Arc<str>,
+        params: u16,
+        plan: Option<PreparedPlan>,
+    ) -> Self {
         Self {
             id,
             text: Arc::from(text),
+            database: Arc::clone(database),
             params,
             places: None,
             plan,
@@ -126,7 +141,8 @@ mod tests {
     #[test]
     fn statements_are_found_wherever_they_rest() {
         let mut all = PreparedStatements::default();
-        let (a, b) = (all.add(b"SELECT 1", 0, None), all.add(b"SELECT ?", 1, None));
+        let none = Arc::from("");
+        let (a, b) = (all.add(b"SELECT 1", &none, 0, None), all.add(b"SELECT ?", &none, 1, None));
         for id in [a, b, a, a, b] {
             let s = all.take(id).unwrap();
             assert!(all.take(id).is_none(), "taken out");
@@ -136,7 +152,7 @@ mod tests {
         assert_eq!(all.count(), 2);
         assert!(all.close(b) && !all.close(b));
         assert_eq!(all.count(), 1);
-        all.set_named("Stmt", b"DO 1", 0, None);
+        all.set_named("Stmt", PreparedStatement::new(0, b"DO 1", &none, 0, None));
         assert!(all.take_named("STMT").is_some());
     }
 }

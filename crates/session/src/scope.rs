@@ -8,8 +8,9 @@ use std::sync::Arc;
 use accounts::Rights;
 use base::{Gtid, TableId};
 use catalog::mdl::MdlHandle;
+use catalog::program::RoutineDef;
 use catalog::{SessionCatalog, TableHandle};
-use sql_exec::{Firing, Inside, SessionState, Work};
+use sql_exec::{Firing, Inside, RoutineState, SessionState, Work};
 use sql_plan::Variables;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
@@ -298,8 +299,22 @@ impl SessionState for SessionScope<'_> {
         crate::information_schema::rows(&reader, table)
             .unwrap_or_else(|| Err(SqlError::not_supported(format!("information_schema.{table}"))))
     }
-    fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value> {
+    fn call_routine(
+        &mut self,
+        call: &RoutineCall,
+        args: Vec<Value>,
+        inside: Inside<'_>,
+    ) -> SqlResult<(Value, Vec<Value>)> {
         crate::program::call_function(self, call, args, inside)
+    }
+    fn feed_routine(
+        &mut self,
+        def: &Arc<RoutineDef>,
+        row: Option<Vec<Value>>,
+        state: &mut RoutineState,
+        inside: Inside<'_>,
+    ) -> SqlResult<Value> {
+        crate::program::feed_function(self, def, row, state, inside)
     }
     fn fire(
         &mut self,

@@ -365,6 +365,21 @@ impl Session {
         self.next_query_id += 1;
     }
 
+    /// A database is gone: if it was the chosen one, none is.
+    pub(crate) fn forget_database(&mut self, name: &str) {
+        if *self.database != *name {
+            return;
+        }
+        self.database = Arc::from("");
+        let of_server = [
+            (Var::CHARACTER_SET_DATABASE, self.variables.get(Var::CHARACTER_SET_SERVER).clone()),
+            (Var::COLLATION_DATABASE, self.variables.get(Var::COLLATION_SERVER).clone()),
+        ];
+        of_server.into_iter().for_each(|(var, setting)| self.variables.set(var, setting));
+        self.entry.set_database(None);
+        self.tracker.schema_changed();
+    }
+
     /// USE.
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
         if name.is_empty() {

@@ -528,8 +528,33 @@ fn prepare_in(
     Ok(Prepared { params, plan })
 }
 
-/// Runs a prepared statement with the session's parameters.
+/// Runs `body` with a database chosen; what it chooses itself stays chosen only if it was this one before.
+pub(crate) fn in_database<R>(
+    session: &mut Session,
+    database: &Arc<str>,
+    body: impl FnOnce(&mut Session) -> R,
+) -> R {
+    if session.database == *database {
+        return body(session);
+    }
+    let before = std::mem::replace(&mut session.database, Arc::clone(database));
+    let result = body(session);
+    session.database = before;
+    result
+}
+
+/// Runs a prepared statement with the session's parameters, in the database in which it was prepared.
 pub(crate) fn run_prepared(
+    session: &mut Session,
+    out: &mut Output,
+    statement: &mut PreparedStatement,
+    reply: Reply,
+) -> Result<Then, ClientError> {
+    let database = Arc::clone(&statement.database);
+    in_database(session, &database, |session| run_prepared_here(session, out, statement, reply))
+}
+
+fn run_prepared_here(
     session: &mut Session,
     out: &mut Output,
     statement: &mut PreparedStatement,
@@ -638,9 +663,13 @@ pub(crate) fn evaluate(session: &mut Session, expr: &ast::Expr<'_>) -> Result<Va
     match outcome {
         Ok(value) => {
             session.end_statement()?;
+            crate::program::settle_outs(session)?;
             Ok(value)
         }
-        Err(e) => Err(session.statement_failed(&e)),
+        Err(e) => {
+            session.workspace.take_outs();
+            Err(session.statement_failed(&e))
+        }
     }
 }
 

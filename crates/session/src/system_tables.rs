@@ -266,7 +266,12 @@ impl SessionState for Nobody {
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>> {
         Err(SqlError::not_supported(format!("information_schema.{table} at the start")))
     }
-    fn call_routine(&mut self, call: &RoutineCall, _: Vec<Value>, _: Inside<'_>) -> SqlResult<Value> {
+    fn call_routine(
+        &mut self,
+        call: &RoutineCall,
+        _: Vec<Value>,
+        _: Inside<'_>,
+    ) -> SqlResult<(Value, Vec<Value>)> {
         Err(SqlError::not_supported(format!("the function {} at the start", call.def.full_name())))
     }
     fn interrupted(&self) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::Corruption;
 use catalog::mdl::{MdlError, MdlHandle, MdlMode};
-use catalog::program::TriggerEvent;
+use catalog::program::{RoutineDef, TriggerEvent};
 use catalog::{SessionCatalog, TableHandle};
 use row_format::RowLayout;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
@@ -58,8 +58,23 @@ pub trait SessionState {
     ) -> SqlResult<Value>;
     /// Rows of a virtual table (information_schema, performance_schema), one `Vec` a row.
     fn virtual_rows(&mut self, table: &str) -> SqlResult<Vec<Vec<Value>>>;
-    /// Runs a stored function inside the running statement.
-    fn call_routine(&mut self, call: &RoutineCall, args: Vec<Value>, inside: Inside<'_>) -> SqlResult<Value>;
+    /// Runs a stored function inside the running statement: its value, and its parameters behind it.
+    fn call_routine(
+        &mut self,
+        call: &RoutineCall,
+        args: Vec<Value>,
+        inside: Inside<'_>,
+    ) -> SqlResult<(Value, Vec<Value>)>;
+    /// Gives a stored aggregate function a row of its group, or says that there are no more: then its value is the group's.
+    fn feed_routine(
+        &mut self,
+        _def: &Arc<RoutineDef>,
+        _row: Option<Vec<Value>>,
+        _state: &mut RoutineState,
+        _inside: Inside<'_>,
+    ) -> SqlResult<Value> {
+        Err(SqlError::not_supported("stored aggregate functions here"))
+    }
     /// Runs the triggers of one event and time for one row, which BEFORE triggers may change.
     fn fire(
         &mut self,
@@ -82,6 +97,22 @@ pub trait SessionState {
     fn count(&mut self, _work: Work, _n: u64) {}
     /// True when the session was killed or its statement interrupted.
     fn interrupted(&self) -> bool;
+}
+
+/// A stored aggregate function between two rows of its group; nothing before the first one.
+#[derive(Debug, Default, Clone)]
+pub struct RoutineState(pub Option<Box<dyn Suspended>>);
+
+/// What the session keeps of it.
+pub trait Suspended: std::any::Any + std::fmt::Debug + Send {
+    fn copy(&self) -> Box<dyn Suspended>;
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+}
+
+impl Clone for Box<dyn Suspended> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
 }
 
 /// Which triggers run: those of a table for one event and time.
@@ -164,6 +195,8 @@ pub struct Workspace {
     pub(crate) key: Vec<u8>,
     pub(crate) body: Vec<u8>,
     pub(crate) into: Vec<(u16, Value)>,
+    /// OUT parameters of functions, for variables of the program around: they hold for the rest of the expression, too.
+    pub(crate) outs: Vec<(u16, Value)>,
     /// What a HANDLER reads.
     pub(crate) place: Option<Place>,
 }
@@ -181,6 +214,11 @@ impl Workspace {
     /// What the last SELECT ... INTO has for variables of the program, by parameter.
     pub fn take_into(&mut self) -> Vec<(u16, Value)> {
         std::mem::take(&mut self.into)
+    }
+
+    /// What functions have written to variables of the program by OUT parameters.
+    pub fn take_outs(&mut self) -> Vec<(u16, Value)> {
+        std::mem::take(&mut self.outs)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use catalog::TableHandle;
 use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::eval::Env;
-use sql_plan::expr::{ColumnRef, Expr, RoutineCall, SessionValue, Slot, Subquery};
+use sql_plan::expr::{ColumnRef, Expr, OutTarget, RoutineCall, SessionValue, Slot, Subquery};
 use sql_plan::plan::Plan;
 use sql_plan::relations::TableRelations;
 use storage::row::{ReadMode, RowError, Strength, WaitMode};
@@ -210,6 +210,10 @@ impl Env for Exec<'_, '_> {
         slot.column(usize::from(column.column)).map_err(|c| errors::corrupt(&c))
     }
     fn param(&self, n: u16) -> Value {
+        let written = self.cx.workspace.outs.iter().rev().find(|(slot, _)| *slot == n);
+        if let Some((_, value)) = written {
+            return value.clone();
+        }
         self.params.get(usize::from(n)).cloned().unwrap_or_default()
     }
     fn context(&mut self) -> &mut Context {
@@ -237,7 +241,15 @@ impl Env for Exec<'_, '_> {
         let cx = &mut *self.cx;
         let settings = cx.settings;
         let inside = Inside { trx: cx.trx, values: cx.values, warnings: cx.warnings, settings };
-        cx.session.call_routine(call, args, inside)
+        let (value, params) = cx.session.call_routine(call, args, inside)?;
+        for (i, target) in &call.outs {
+            let out = params.get(*i).cloned().unwrap_or_default();
+            match target {
+                OutTarget::User(name) => cx.session.set_user_variable(name, &out),
+                OutTarget::Param(slot) => cx.workspace.outs.push((*slot, out)),
+            }
+        }
+        Ok(value)
     }
     fn session_value(&mut self, which: SessionValue, args: &[Value]) -> SqlResult<Value> {
         self.cx.session.session_value(which, args, self.cx.warnings)

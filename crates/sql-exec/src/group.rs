@@ -13,7 +13,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
+use catalog::program::RoutineDef;
 use row_format::KeyPart;
 use smallvec::SmallVec;
 use sql_plan::error::SqlResult;
@@ -24,7 +26,7 @@ use sql_plan::plan::{Access, Aggregate, AggregateKind, GroupPlan, SelectPlan, So
 use storage::row::ReadMode;
 use types::Value;
 
-use crate::context::{SlotRow, Work};
+use crate::context::{Inside, RoutineState, SlotRow, Work};
 use crate::exec::{Exec, Flow};
 use crate::gathered::{Gathered, Member, gathers, member_text};
 use crate::join::{JoinRun, RowFn};
@@ -122,6 +124,7 @@ pub(crate) struct Accumulator {
     squares: f64,
     bits: u64,
     pub(crate) texts: crate::gathered::Texts,
+    routine: RoutineState,
 }
 
 impl Exec<'_, '_> {
@@ -472,6 +475,9 @@ impl Exec<'_, '_> {
             acc.count += 1;
             return Ok(());
         }
+        if let Some(def) = &aggregate.stored {
+            return self.stored_step(def, Some(values.to_vec()), acc).map(|_| ());
+        }
         let json = matches!(aggregate.kind, K::JsonArrayAgg | K::JsonObjectAgg);
         if !json && values.iter().any(Value::is_null) {
             return Ok(());
@@ -480,7 +486,7 @@ impl Exec<'_, '_> {
         acc.count += 1;
         let value = &values[0];
         match aggregate.kind {
-            K::CountAll | K::Count => {}
+            K::CountAll | K::Count | K::Stored => {}
             K::Sum | K::Avg => {
                 if let (Value::Decimal(sum), Value::Decimal(v)) = (&mut acc.sum, value)
                     && sum.accumulate(v)
@@ -591,7 +597,27 @@ impl Exec<'_, '_> {
             K::StddevPop => Value::Double((acc.squares / n).sqrt()),
             K::StddevSamp => Value::Double((acc.squares / (n - 1.0)).sqrt()),
             K::GroupConcat | K::JsonArrayAgg | K::JsonObjectAgg => self.group_concat(aggregate, acc.texts),
+            K::Stored => {
+                let mut acc = acc;
+                match &aggregate.stored {
+                    Some(def) => self.stored_step(def, None, &mut acc)?,
+                    None => Value::Null,
+                }
+            }
         })
+    }
+
+    /// A stored aggregate function gets a row, or learns that its group has ended.
+    fn stored_step(
+        &mut self,
+        def: &Arc<RoutineDef>,
+        row: Option<Vec<Value>>,
+        acc: &mut Accumulator,
+    ) -> SqlResult<Value> {
+        let cx = &mut *self.cx;
+        let settings = cx.settings;
+        let inside = Inside { trx: cx.trx, values: cx.values, warnings: cx.warnings, settings };
+        cx.session.feed_routine(def, row, &mut acc.routine, inside)
     }
 }
 

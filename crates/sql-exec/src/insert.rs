@@ -226,11 +226,14 @@ impl Exec<'_, '_> {
     fn insert_selected(
         &mut self,
         plan: &InsertPlan,
-        row: Vec<Value>,
+        mut row: Vec<Value>,
         progress: &mut Progress,
     ) -> SqlResult<()> {
         let mode = self.store_mode(plan, progress);
         let mut values = self.defaults(plan, mode)?;
+        if let Some(slot) = plan.query_slot {
+            self.set_values(slot, row.split_off(plan.columns.len()));
+        }
         for (column, value) in plan.columns.iter().zip(row) {
             values[*column] = self.store_insert(plan, *column, value, mode)?;
         }

@@ -68,7 +68,8 @@ mod written;
 pub use admin::table_admin;
 pub use analysis::run_analyzed;
 pub use context::{
-    ExecContext, ExecSettings, Firing, Inside, SessionState, Work, Workspace, lock_tables, mdl_error,
+    ExecContext, ExecSettings, Firing, Inside, RoutineState, SessionState, Suspended, Work, Workspace,
+    lock_tables, mdl_error,
 };
 pub use explain::{columns as explain_columns, explain};
 pub use explain_json::explain_json;

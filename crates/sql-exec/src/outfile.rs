@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::meta::ExprType;
 use sql_plan::plan::{FileFormat, FileTarget, QueryPlan};
 use types::{Class, Context, Value};
 
@@ -19,6 +20,7 @@ impl Exec<'_, '_> {
         let mut file = self.cx.session.create_file(&target.path)?;
         let mut rows = 0u64;
         let mut line = Vec::new();
+        let fixed = target.format.is_fixed();
         self.query(query, &mut |exec, row| {
             line.clear();
             line.extend_from_slice(&target.format.line_start);
@@ -26,7 +28,14 @@ impl Exec<'_, '_> {
                 if i > 0 {
                     line.extend_from_slice(&target.format.separator);
                 }
-                write_field(&mut line, value, target, exec.cx.values);
+                let start = line.len();
+                if !(fixed && value.is_null()) {
+                    write_field(&mut line, value, target, exec.cx.values);
+                }
+                if fixed {
+                    let end = start + fixed_width(&query.columns[i].ty);
+                    line.resize(line.len().max(end), b' ');
+                }
             }
             line.extend_from_slice(&target.format.line_end);
             file.write_all(&line).map_err(|e| write_error(&target.path, &e))?;
@@ -59,6 +68,12 @@ impl Exec<'_, '_> {
         file.flush().map_err(|e| write_error(path, &e))?;
         Ok(Outcome { affected_rows: rows, ..Outcome::default() })
     }
+}
+
+/// Bytes of a field where all of a column are of one length.
+pub(crate) fn fixed_width(ty: &ExprType) -> usize {
+    let one = if ty.field.is_text() { ty.collation.charset().max_len() } else { 1 };
+    (ty.length as usize).saturating_mul(one)
 }
 
 fn text_of(out: &mut Vec<u8>, value: &Value, charset: Option<charset::Collation>, cx: &Context) {

@@ -181,7 +181,7 @@ impl Exec<'_, '_> {
     fn distinct_rows(&mut self, plan: &SelectPlan, emit: &mut EmitFn<'_>) -> SqlResult<()> {
         let mut seen = Distinct::new(self.row_space());
         let flow = self.rows(plan, &mut |exec| {
-            let key = exec.row_key(&plan.output)?;
+            let key = exec.row_key(&plan.output[..plan.output.len() - plan.hidden])?;
             if !seen.is_full() {
                 return match seen.admit(key) {
                     Admitted::New => emit(exec, RowOut::Slots(&plan.output)),
@@ -222,7 +222,7 @@ impl Exec<'_, '_> {
             let admitted = match &mut seen {
                 None => None,
                 Some(seen) => {
-                    let key = exec.row_key(&plan.output)?;
+                    let key = exec.row_key(&plan.output[..plan.output.len() - plan.hidden])?;
                     match seen.admit(key.clone()) {
                         Admitted::Known => return Ok(Flow::Continue),
                         Admitted::New => None,
@@ -230,16 +230,22 @@ impl Exec<'_, '_> {
                     }
                 }
             };
-            let keys: SqlResult<Vec<Value>> = plan.order.iter().map(|k| k.expr.eval(exec)).collect();
-            let mut keys = keys?;
             let row: SqlResult<Vec<Value>> = plan.output.iter().map(|t| t.expr.eval(exec)).collect();
+            let row = row?;
+            let mut keys = Vec::with_capacity(plan.order.len());
+            for (i, key) in plan.order.iter().enumerate() {
+                keys.push(match plan.order_listed.get(i) {
+                    Some(Some(at)) => row[usize::from(*at)].clone(),
+                    _ => key.expr.eval(exec)?,
+                });
+            }
             if let Some((seen, key)) = admitted {
-                keys.extend(row?);
+                keys.extend(row);
                 seen.put_aside(&key, &keys)?;
                 return Ok(Flow::Continue);
             }
             passed += 1;
-            sorter.add(keys, row?, exec.cx.values)?;
+            sorter.add(keys, row, exec.cx.values)?;
             Ok(Flow::Continue)
         })?;
         if let Some(seen) = seen {

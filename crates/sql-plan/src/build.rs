@@ -3,6 +3,9 @@
 //! Names are resolved from the innermost block outwards. An aggregate is put into the list of the block that allows it and
 //! becomes a column of that block's group slot.
 
+use std::sync::Arc;
+
+use catalog::program::RoutineDef;
 use charset::{Charset, Collation};
 use sql_syntax::ast;
 use types::{FixedKind, Str, Value};
@@ -704,6 +707,18 @@ impl<'a> Planner<'a> {
     }
 
     fn aggregate(&mut self, a: &ast::Aggregate<'a>, clause: Clause) -> SqlResult<Typed> {
+        let (args, order, level) = self.aggregate_input(a.args, a.order_by, clause)?;
+        let built = self.aggregate_of(a, args, order)?;
+        self.add_aggregate(built, level)
+    }
+
+    /// Arguments and order of an aggregate, and the block that computes it.
+    fn aggregate_input(
+        &mut self,
+        args: &[ast::Expr<'a>],
+        order: &[ast::OrderItem<'a>],
+        clause: Clause,
+    ) -> SqlResult<(Vec<Typed>, Vec<SortKey>, usize)> {
         let scope = self.scope();
         let own = scope.aggregates_allowed
             && !scope.in_aggregate
@@ -712,12 +727,42 @@ impl<'a> Planner<'a> {
             return Err(SqlError::InvalidGroupFunction);
         }
         let around = std::mem::replace(&mut self.scope_mut().in_aggregate, true);
-        let args: SqlResult<Vec<Typed>> = a.args.iter().map(|e| self.expr(e, clause)).collect();
-        let order = self.sort_keys(a.order_by, clause);
+        let args: SqlResult<Vec<Typed>> = args.iter().map(|e| self.expr(e, clause)).collect();
+        let order = self.sort_keys(order, clause);
         self.scope_mut().in_aggregate = around;
         let args = args?;
         let level = self.aggregate_level(&args, own, clause).ok_or(SqlError::InvalidGroupFunction)?;
-        let built = self.aggregate_of(a, args, order?)?;
+        Ok((args, order?, level))
+    }
+
+    /// A stored aggregate function.
+    pub(crate) fn stored_aggregate(
+        &mut self,
+        def: Arc<RoutineDef>,
+        ty: ExprType,
+        args: &[ast::Expr<'a>],
+        clause: Clause,
+    ) -> SqlResult<Typed> {
+        let (args, _, level) = self.aggregate_input(args, &[], clause)?;
+        if args.iter().any(|t| matches!(t.expr, Expr::Row(_))) {
+            return Err(SqlError::OperandColumns(1));
+        }
+        let built = Aggregate {
+            kind: AggregateKind::Stored,
+            distinct: false,
+            args,
+            order: Vec::new(),
+            separator: None,
+            limit: self.limit(None)?,
+            ty,
+            compare: CompareAs::Int,
+            stored: Some(def),
+        };
+        self.add_aggregate(built, level)
+    }
+
+    /// The result of an aggregate is a column of its block's group.
+    fn add_aggregate(&mut self, built: Aggregate, level: usize) -> SqlResult<Typed> {
         let ty = built.ty;
         let scope = &mut self.scopes[level];
         let column = scope.aggregates.len() as u16;
@@ -793,7 +838,7 @@ impl<'a> Planner<'a> {
         };
         let separator = a.separator.map(Into::into);
         let limit = self.limit(a.limit)?;
-        Ok(Aggregate { kind, distinct: a.distinct, args, order, separator, limit, ty, compare })
+        Ok(Aggregate { kind, distinct: a.distinct, args, order, separator, limit, ty, compare, stored: None })
     }
 
     fn aggregate_type(&self, kind: AggregateKind, args: &[Typed]) -> ExprType {

@@ -3,19 +3,40 @@
 use std::sync::Arc;
 
 use accounts::Privileges;
-use catalog::program::ProgramKind;
+use catalog::program::{ParamMode, ProgramKind, RoutineDef};
 use charset::Collation;
 use sql_syntax::ast;
 use types::Value;
 
 use crate::error::{Clause, SqlError, SqlResult};
-use crate::expr::{ArithOp, CastTo, CompareOp, Expr, RoutineCall, SessionValue, Typed};
+use crate::expr::{ArithOp, CastTo, CompareOp, Expr, OutTarget, RoutineCall, SessionValue, Typed};
 use crate::fold;
 use crate::function;
 use crate::meta::{Coercibility, ExprType, Nature};
 use crate::planner::Planner;
 use crate::scope::Name;
 use crate::typing::{of_column, unify};
+
+/// An OUT argument that is no variable, or one where there must be none.
+fn out_argument(def: &RoutineDef, at: usize, variable: bool) -> SqlError {
+    let n = at + 1;
+    let (errno, state, text) = match variable {
+        true => (
+            4187,
+            *b"HY000",
+            format!("OUT or INOUT argument {n} for function {} is not allowed here", def.name),
+        ),
+        false => (
+            1414,
+            *b"42000",
+            format!(
+                "OUT or INOUT argument {n} for routine {} is not a variable or NEW pseudo-variable in BEFORE trigger",
+                def.full_name()
+            ),
+        ),
+    };
+    SqlError::Other { errno, state, text }
+}
 
 /// A literal, with a sign or a collation: what NAME_CONST takes.
 fn is_plain_constant(e: &ast::Expr<'_>) -> bool {
@@ -182,12 +203,41 @@ impl<'a> Planner<'a> {
                 got: args.len(),
             });
         }
-        let args: SqlResult<Vec<Expr>> = args.iter().map(|a| Ok(self.expr(a, clause)?.expr)).collect();
         let ty = def.returns.as_ref().map_or(ExprType::bigint(), |c| of_column(&c.ty, true, c.width));
         if !self.routines.iter().any(|r| Arc::ptr_eq(r, &def)) {
             self.routines.push(def.clone());
         }
-        Ok(Typed::new(Expr::Routine(Box::new(RoutineCall { def, args: args? })), ty))
+        if def.aggregate {
+            if let Some(first) = def.params.iter().position(|p| p.mode != ParamMode::In) {
+                let variable = matches!(args[first], ast::Expr::UserVariable(_));
+                return Err(out_argument(&def, first, variable));
+            }
+            return self.stored_aggregate(def, ty, args, clause);
+        }
+        let args: SqlResult<Vec<Expr>> = args.iter().map(|a| Ok(self.expr(a, clause)?.expr)).collect();
+        let args = args?;
+        let outs = self.out_targets(&def, &args)?;
+        Ok(Typed::new(Expr::Routine(Box::new(RoutineCall { def, args, outs })), ty))
+    }
+
+    /// What gets the values of OUT parameters: variables, and only where a value is asked for outside of queries and changes.
+    fn out_targets(&self, def: &RoutineDef, args: &[Expr]) -> SqlResult<Vec<(usize, OutTarget)>> {
+        let mut outs = Vec::new();
+        for (i, (param, arg)) in def.params.iter().zip(args).enumerate() {
+            if param.mode == ParamMode::In {
+                continue;
+            }
+            let target = match arg {
+                Expr::UserVariable(name) => OutTarget::User(name.clone()),
+                Expr::Param(n) => OutTarget::Param(*n),
+                _ => return Err(out_argument(def, i, false)),
+            };
+            if !self.outs_allowed {
+                return Err(out_argument(def, i, true));
+            }
+            outs.push((i, target));
+        }
+        Ok(outs)
     }
 
     /// A call with its type; a text takes the collation of the static type.
@@ -271,7 +321,12 @@ impl<'a> Planner<'a> {
         use ast::Special as S;
         match special {
             S::Values(column) => {
-                let typed = self.column(&Name::of(column), clause)?;
+                // The columns of the query that is inserted have no such values.
+                let keep = if self.scope().insert_values { 1 } else { self.scope().tables.len() };
+                let others = self.scope_mut().tables.split_off(keep);
+                let typed = self.column(&Name::of(column), clause);
+                self.scope_mut().tables.extend(others);
+                let typed = typed?;
                 match typed.expr {
                     Expr::Column(c) if self.scope().insert_values => {
                         Ok(Typed::new(Expr::InsertValue(c.column), typed.ty.nullable(true)))

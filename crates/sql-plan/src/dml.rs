@@ -8,11 +8,12 @@ use catalog::{TableHandle, same_name};
 use sql_syntax::ast;
 
 use crate::access::{self, FromTable, JoinInput};
+use crate::duplicate::on_duplicate;
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::expr::{Expr, Slot};
 use crate::plan::{
     Access, AssignValue, Assignment, DeletePlan, InsertPlan, InsertSource, LockMode, LockWaitPolicy,
-    OnDuplicate, QueryPlan, Returning, SelectPlan, Source, UpdatePlan, UpdateTarget, ViewRule,
+    QueryPlan, Returning, SelectPlan, Source, UpdatePlan, UpdateTarget, ViewRule,
 };
 use crate::planner::Planner;
 use crate::query::base_scope_table;
@@ -33,6 +34,7 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
     let mut reads_target = false;
     let source = match insert.source {
         ast::InsertSource::Query(query) => {
+            planner.want_columns(query, insert.on_duplicate)?;
             let (query, reads) = source_query(planner, query, &table)?;
             reads_target = reads;
             if query.columns.len() != columns.len() {
@@ -57,7 +59,7 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
     };
     let empty_rows = matches!(&source, InsertSource::Rows(rows) if rows.iter().all(Vec::is_empty));
     let columns = if empty_rows { Vec::new() } else { columns };
-    let on_duplicate = on_duplicate(planner, insert, &table, slot)?;
+    let (on_duplicate, query_slot) = on_duplicate(planner, insert, &table, slot)?;
     let mut scope = Scope::default();
     scope.add(base_scope_table(slot, table.def.name.clone(), &table))?;
     planner.scopes.push(scope);
@@ -71,6 +73,7 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         source,
         reads_target,
         on_duplicate,
+        query_slot,
         ignore: insert.ignore,
         replace: insert.replace,
         returning,
@@ -218,7 +221,11 @@ fn insert_row<'a>(
     values
 }
 
-fn assign_value<'a>(planner: &mut Planner<'a>, e: &ast::Expr<'a>, clause: Clause) -> SqlResult<AssignValue> {
+pub(crate) fn assign_value<'a>(
+    planner: &mut Planner<'a>,
+    e: &ast::Expr<'a>,
+    clause: Clause,
+) -> SqlResult<AssignValue> {
     match e {
         // An UPDATE has left out what it is to IGNORE.
         ast::Expr::Default | ast::Expr::Ignore => Ok(AssignValue::Default),
@@ -230,26 +237,6 @@ fn assign_value<'a>(planner: &mut Planner<'a>, e: &ast::Expr<'a>, clause: Clause
             Ok(AssignValue::Expr(typed.expr))
         }
     }
-}
-
-fn on_duplicate<'a>(
-    planner: &mut Planner<'a>,
-    insert: &ast::Insert<'a>,
-    table: &Arc<TableHandle>,
-    slot: Slot,
-) -> SqlResult<OnDuplicate> {
-    if insert.replace {
-        return Ok(OnDuplicate::Replace);
-    }
-    if insert.on_duplicate.is_empty() {
-        return Ok(if insert.ignore { OnDuplicate::Ignore } else { OnDuplicate::Error });
-    }
-    let mut scope = Scope { insert_values: true, ..Scope::default() };
-    scope.add(base_scope_table(slot, table.def.name.clone(), table))?;
-    planner.scopes.push(scope);
-    let out = assignments(planner, insert.on_duplicate, Clause::OnDuplicateKey);
-    planner.scopes.pop();
-    Ok(OnDuplicate::Update(out?.into_iter().map(|(_, a)| a).collect()))
 }
 
 /// `a = 1, b = DEFAULT`: the slot of each column and its new value.
@@ -321,6 +308,8 @@ fn find_rows<'a>(
         ordered_by_index: false,
         found_rows: false,
         semi_consistent: false,
+        hidden: 0,
+        order_listed: Vec::new(),
     };
     access::optimise(planner, join, &mut plan)?;
     Ok(plan)

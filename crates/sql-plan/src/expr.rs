@@ -270,6 +270,17 @@ pub enum Expr {
 pub struct RoutineCall {
     pub def: Arc<RoutineDef>,
     pub args: Vec<Expr>,
+    /// OUT and INOUT parameters, by position, and what gets their values.
+    pub outs: Vec<(usize, OutTarget)>,
+}
+
+/// A variable that an OUT parameter of a function is written to.
+#[derive(Debug, Clone)]
+pub enum OutTarget {
+    /// A variable of the user, by lower case name.
+    User(Box<str>),
+    /// A variable of the program around, by parameter.
+    Param(u16),
 }
 
 /// Functions whose value the session knows.
@@ -513,6 +524,19 @@ impl Expr {
         };
         self.children(&mut |c| constant &= c.is_constant());
         constant
+    }
+
+    /// It has a function that changes something or may answer otherwise at each call.
+    pub fn is_volatile(&self) -> bool {
+        let mut volatile = match self {
+            Self::Session(value, _) => value.acts(),
+            Self::Call { function, .. } => !function.is_deterministic(),
+            Self::Routine(call) => !call.def.deterministic,
+            Self::AssignVariable(..) => true,
+            _ => false,
+        };
+        self.children(&mut |c| volatile |= c.is_volatile());
+        volatile
     }
 
     /// Splits `a AND (b AND c)` into its conditions.

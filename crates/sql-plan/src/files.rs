@@ -27,9 +27,6 @@ impl<'a> Planner<'a> {
             Some(name) => Some(Collation::default_of(self.charset(&name.text())?)),
         };
         let format = file_format(format)?;
-        if is_fixed(&format) {
-            return Err(SqlError::not_supported("INTO OUTFILE with fields of fixed length"));
-        }
         Ok(Into::OutFile(Box::new(FileTarget { path: path.into(), charset, format })))
     }
 }
@@ -53,11 +50,6 @@ fn file_format(written: &ast::FileFormat<'_>) -> SqlResult<FileFormat> {
         line_start: written.lines_starting.unwrap_or(b"").into(),
         line_end: written.lines_terminated.unwrap_or(b"\n").into(),
     })
-}
-
-/// Nothing separates the fields: each is as long as its column is wide.
-fn is_fixed(format: &FileFormat) -> bool {
-    format.separator.is_empty() && format.enclosure.is_none()
 }
 
 fn fixed_width(table: &TableHandle, target: &LoadTarget) -> SqlResult<usize> {
@@ -124,7 +116,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
         || load.local && load.duplicates == ast::OnDuplicate::Error;
     let format = file_format(&load.format)?;
     let widths: SqlResult<Vec<usize>> =
-        targets.iter().filter(|_| is_fixed(&format)).map(|t| fixed_width(&table, t)).collect();
+        targets.iter().filter(|_| format.is_fixed()).map(|t| fixed_width(&table, t)).collect();
     let plan = LoadPlan {
         widths: widths?,
         path: load.path.into(),
@@ -150,6 +142,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
             _ if ignore => OnDuplicate::Ignore,
             _ => OnDuplicate::Error,
         },
+        query_slot: None,
         reads_target: false,
         ignore,
         replace: replaces,

@@ -25,6 +25,7 @@ mod cost;
 mod covering;
 mod disjunction;
 mod dml;
+mod duplicate;
 pub mod error;
 pub mod eval;
 pub mod expr;

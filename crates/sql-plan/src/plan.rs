@@ -147,6 +147,13 @@ pub struct FileFormat {
     pub line_end: Box<[u8]>,
 }
 
+impl FileFormat {
+    /// Fields of fixed length: nothing stands between them or around them.
+    pub fn is_fixed(&self) -> bool {
+        self.separator.is_empty() && self.enclosure.is_none()
+    }
+}
+
 /// LOAD DATA.
 #[derive(Debug)]
 pub struct LoadPlan {
@@ -316,6 +323,10 @@ pub struct SelectPlan {
     pub found_rows: bool,
     /// The rows of an UPDATE: READ COMMITTED does not wait for a locked row whose committed version does not match.
     pub semi_consistent: bool,
+    /// So many columns at the end of `output` are no part of the result: DISTINCT does not compare them.
+    pub hidden: usize,
+    /// For each key of `order` the column of `output` whose value it is, where computing that again could give another one.
+    pub order_listed: Vec<Option<u16>>,
 }
 
 #[derive(Debug, Clone)]
@@ -350,6 +361,8 @@ pub enum AggregateKind {
     GroupConcat,
     JsonArrayAgg,
     JsonObjectAgg,
+    /// A stored aggregate function.
+    Stored,
 }
 
 #[derive(Debug, Clone)]
@@ -364,6 +377,7 @@ pub struct Aggregate {
     pub ty: crate::meta::ExprType,
     /// How MIN, MAX and DISTINCT compare.
     pub compare: CompareAs,
+    pub stored: Option<Arc<RoutineDef>>,
 }
 
 /// Window functions of a block: computed over its rows after grouping and HAVING.
@@ -581,6 +595,8 @@ pub struct InsertPlan {
     /// The source reads the table that it fills, or runs programs that may.
     pub reads_target: bool,
     pub on_duplicate: OnDuplicate,
+    /// Where ON DUPLICATE KEY UPDATE finds the columns of the query that stand behind its select list.
+    pub query_slot: Option<Slot>,
     pub ignore: bool,
     pub replace: bool,
     pub returning: Option<Returning>,

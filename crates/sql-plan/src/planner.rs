@@ -94,6 +94,10 @@ pub(crate) struct Planner<'a> {
     pub(crate) next_slot: Slot,
     pub(crate) next_subquery: u16,
     pub(crate) tables: Vec<Arc<TableHandle>>,
+    /// OUT arguments of stored functions: a value is asked for, not rows.
+    pub(crate) outs_allowed: bool,
+    /// What ON DUPLICATE KEY UPDATE wants of the query that is planned.
+    pub(crate) wanted: Option<crate::duplicate::Wanted>,
     /// Stored functions that are called.
     pub(crate) routines: Vec<Arc<RoutineDef>>,
     /// Common table expressions that can be named, innermost last.
@@ -135,6 +139,7 @@ pub fn plan<'a>(
         ast::Statement::Update(update) => PlanKind::Update(dml::update(&mut planner, update)?),
         ast::Statement::Delete(delete) => PlanKind::Delete(dml::delete(&mut planner, delete)?),
         ast::Statement::Do(exprs) => {
+            planner.outs_allowed = true;
             planner.scopes.push(Scope::default());
             let exprs: SqlResult<Vec<Expr>> =
                 exprs.iter().map(|e| Ok(planner.expr(e, Clause::Select)?.expr)).collect();
@@ -148,6 +153,7 @@ pub fn plan<'a>(
 /// One expression without tables: SET, LIMIT of SHOW, KILL.
 pub fn plan_expr<'a>(e: &ast::Expr<'a>, cx: &'a PlanContext<'a>) -> SqlResult<(Plan, ExprType)> {
     let mut planner = Planner::new(cx);
+    planner.outs_allowed = true;
     planner.scopes.push(Scope::default());
     let typed = planner.expr(e, Clause::Select)?;
     let ty = typed.ty;
@@ -162,6 +168,8 @@ impl<'a> Planner<'a> {
             next_slot: 0,
             next_subquery: 0,
             tables: Vec::new(),
+            outs_allowed: false,
+            wanted: None,
             routines: Vec::new(),
             common: Vec::new(),
             windows: Vec::new(),

@@ -53,6 +53,7 @@ impl<'a> Planner<'a> {
             columns: (0..handle.def.columns.len()).filter(own).collect(),
             table: handle.clone(),
             source: InsertSource::Rows(Vec::new()),
+            query_slot: None,
             reads_target: false,
             on_duplicate: OnDuplicate::Error,
             ignore: false,

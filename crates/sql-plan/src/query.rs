@@ -265,12 +265,12 @@ impl<'a> Planner<'a> {
         self.add_tables(select.from, &mut join)?;
         self.filter(select.filter.as_ref(), &mut join)?;
         self.scope_mut().aggregates_allowed = true;
-        let (output, columns) = self.select_list(select.items)?;
+        let (mut output, columns) = self.select_list(select.items)?;
         self.scope_mut().aliases =
             columns.iter().map(|c| c.name.clone()).zip(output.iter().cloned()).collect();
         let keys = self.group_by(select.group_by, &output)?;
         let having = select.having.as_ref().map(|e| self.expr(e, Clause::Having)).transpose()?;
-        let order = self.order_by(order_by, &output)?;
+        let (order, order_listed) = self.order_by(order_by, &output)?;
         let limit = self.limit(limit)?;
         if limit.with_ties && order_by.is_empty() {
             return Err(SqlError::Other {
@@ -279,6 +279,7 @@ impl<'a> Planner<'a> {
                 text: "FETCH ... WITH TIES requires ORDER BY clause to be present".into(),
             });
         }
+        let hidden = self.keep_wanted(select, &mut output)?;
         let windows = self.window_plan()?;
         let mut plan = SelectPlan {
             steps: Vec::new(),
@@ -295,6 +296,8 @@ impl<'a> Planner<'a> {
             ordered_by_index: false,
             found_rows: select.options.calc_found_rows,
             semi_consistent: false,
+            hidden,
+            order_listed,
         };
         self.group_plan(keys, select, &mut plan);
         self.carry_windows(&mut plan);
@@ -479,7 +482,7 @@ impl<'a> Planner<'a> {
         let mut keys = Vec::new();
         for (i, item) in items.iter().enumerate() {
             match self.order_by(std::slice::from_ref(item), output) {
-                Ok(key) => keys.extend(key),
+                Ok((key, _)) => keys.extend(key),
                 Err(SqlError::InvalidGroupFunction | SqlError::Other { errno: 4015, .. }) => {
                     let n = i + 1;
                     return Err(SqlError::Other {
@@ -496,8 +499,13 @@ impl<'a> Planner<'a> {
         Ok(keys)
     }
 
-    fn order_by(&mut self, items: &[ast::OrderItem<'a>], output: &[Typed]) -> SqlResult<Vec<SortKey>> {
-        let mut keys = Vec::with_capacity(items.len());
+    /// The keys of ORDER BY, and which of them are columns of the select list that may have another value at the next look.
+    fn order_by(
+        &mut self,
+        items: &[ast::OrderItem<'a>],
+        output: &[Typed],
+    ) -> SqlResult<(Vec<SortKey>, Vec<Option<u16>>)> {
+        let (mut keys, mut from) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
         for item in items {
             let typed = match position(&item.expr, output, Clause::OrderBy)? {
                 Some(typed) => typed,
@@ -507,9 +515,23 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let compare = sort_as(&typed, "order by")?;
+            let listed = self.listed(&item.expr).filter(|at| output[*at].expr.is_volatile());
+            from.push(listed.map(|at| at as u16));
             keys.push(SortKey { expr: typed.expr, compare, descending: item.descending });
         }
-        Ok(keys)
+        Ok((keys, from))
+    }
+
+    /// The column of the select list that an item of ORDER BY names by position or alias.
+    fn listed(&self, item: &ast::Expr<'a>) -> Option<usize> {
+        match item {
+            ast::Expr::Literal(ast::Literal::Int(n)) => usize::try_from(*n).ok()?.checked_sub(1),
+            ast::Expr::Column(c) if c.table.is_none() => {
+                let name = c.name.text();
+                self.scope().aliases.iter().position(|(alias, _)| catalog::same_name(alias, &name))
+            }
+            _ => None,
+        }
     }
 
     pub(crate) fn limit(&mut self, limit: Option<&'a ast::Limit<'a>>) -> SqlResult<LimitPlan> {

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use catalog::program::ProgramKind;
 use catalog::{ViewAlgorithm, ViewCheck, ViewDef};
 use sql_syntax::rewrite::{self, Rewrite};
 use sql_syntax::{Arena, ast};
@@ -103,7 +104,7 @@ impl<'a> Planner<'a> {
         let ordered_too = self.changing;
         let merged = self.in_view(view, |inner, query| {
             let ast::QueryBody::Select(select) = query.body else { return Ok(None) };
-            if !is_plain(query, select, ordered_too) {
+            if !inner.is_plain(query, select, ordered_too) {
                 return Ok(None);
             }
             inner.scopes.push(Scope { merging: true, ..Scope::default() });
@@ -139,7 +140,7 @@ impl<'a> Planner<'a> {
         join: &mut JoinInput,
     ) -> SqlResult<bool> {
         let ast::QueryBody::Select(select) = query.body else { return Ok(false) };
-        let plain = query.into.is_none() && query.procedure.is_none() && is_plain(query, select, true);
+        let plain = query.into.is_none() && query.procedure.is_none() && self.is_plain(query, select, true);
         if self.changing || !plain {
             return Ok(false);
         }
@@ -346,25 +347,34 @@ fn reads_only(e: &Expr, slot: Slot) -> bool {
     only
 }
 
-/// A query that is nothing but a join with conditions.
-fn is_plain(query: &ast::Query<'_>, select: &ast::Select<'_>, ordered_too: bool) -> bool {
-    query.with.is_none()
-        && query.limit.is_none()
-        && query.lock.is_none()
-        && (ordered_too || query.order_by.is_empty())
-        && !select.options.distinct
-        && !select.options.calc_found_rows
-        && select.group_by.is_empty()
-        && select.having.is_none()
-        && select.windows.is_empty()
-        && !select.from.is_empty()
-        && !has_aggregate(select)
+impl<'a> Planner<'a> {
+    /// A query that is nothing but a join with conditions.
+    fn is_plain(&self, query: &ast::Query<'_>, select: &ast::Select<'_>, ordered_too: bool) -> bool {
+        query.with.is_none()
+            && query.limit.is_none()
+            && query.lock.is_none()
+            && (ordered_too || query.order_by.is_empty())
+            && !select.options.distinct
+            && !select.options.calc_found_rows
+            && select.group_by.is_empty()
+            && select.having.is_none()
+            && select.windows.is_empty()
+            && !select.from.is_empty()
+            && !has_aggregate(select, &|call| self.is_stored_aggregate(call))
+    }
+
+    /// Whether a call means a stored aggregate function.
+    fn is_stored_aggregate(&self, call: &ast::Call<'_>) -> bool {
+        let schema = call.database.map_or_else(|| self.cx.database.into(), |d| d.text());
+        let found = self.cx.catalog.routine(ProgramKind::Function, &schema, &call.name.text());
+        found.is_some_and(|def| def.aggregate)
+    }
 }
 
 /// Whether the select list groups without saying so.
-fn has_aggregate(select: &ast::Select<'_>) -> bool {
-    struct Search<'s>(&'s Arena);
-    impl<'s> Rewrite<'s> for Search<'s> {
+fn has_aggregate(select: &ast::Select<'_>, stored: &dyn Fn(&ast::Call<'_>) -> bool) -> bool {
+    struct Search<'s, 'f>(&'s Arena, &'f dyn Fn(&ast::Call<'_>) -> bool);
+    impl<'s> Rewrite<'s> for Search<'s, '_> {
         type Error = ();
         fn arena(&self) -> &'s Arena {
             self.0
@@ -372,13 +382,14 @@ fn has_aggregate(select: &ast::Select<'_>) -> bool {
         fn enter(&mut self, e: &ast::Expr<'s>) -> Result<Option<ast::Expr<'s>>, ()> {
             match e {
                 ast::Expr::Aggregate(_) | ast::Expr::Window(_) => Err(()),
+                ast::Expr::Call(call) if (self.1)(call) => Err(()),
                 _ => Ok(None),
             }
         }
     }
     let arena = Arena::new();
     select.items.iter().any(|item| match item {
-        ast::SelectItem::Expr(item) => rewrite::expr(&mut Search(&arena), &item.expr).is_err(),
+        ast::SelectItem::Expr(item) => rewrite::expr(&mut Search(&arena, stored), &item.expr).is_err(),
         ast::SelectItem::All | ast::SelectItem::AllOf(_) => false,
     })
 }

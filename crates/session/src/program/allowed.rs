@@ -8,7 +8,13 @@ use super::compile::Flavour;
 /// Refuses what has no place in a program of this kind.
 pub(super) fn check(flavour: Flavour, statement: &S<'_>) -> Result<(), ClientError> {
     match statement {
-        S::LockTables(_) | S::UnlockTables => return Err(error::not_in_procedures("LOCK")),
+        S::LockTables(_) => return Err(error::not_in_procedures("LOCK")),
+        S::UnlockTables => return Err(error::not_in_procedures("UNLOCK")),
+        S::Help(_) => return Err(error::not_in_procedures("HELP")),
+        S::Handler(_) => return Err(error::not_in_procedures("HANDLER")),
+        S::TableAdmin(a) if matches!(a.action, ast::AdminAction::Check(_)) => {
+            return Err(error::not_in_procedures("CHECK"));
+        }
         S::Use(_) => return Err(error::not_in_procedures("USE")),
         S::LoadData(_) => return Err(error::not_in_procedures("LOAD DATA")),
         S::Backup(_) => return Err(error::not_in_procedures("BACKUP")),

@@ -126,6 +126,7 @@ pub(super) fn compile_routine(
     let style = print_style(super::call::mode_of(&def.context));
     let line = 1 + header_lines(def);
     let mut compiler = Compiler::new(flavour, &def.full_name(), text, line, style, types);
+    compiler.aggregate = def.aggregate;
     compiler.parameters(def.params.iter().map(|p| &p.column))?;
     compiler.finish(statement)
 }

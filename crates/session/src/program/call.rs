@@ -8,9 +8,7 @@ use accounts::{Accounts, Privileges, Rights, RoutineKind};
 use catalog::TableHandle;
 use catalog::program::{EventDef, ParamMode, ProgramContext, ProgramKind, RoutineDef, TriggerDef};
 use client_error::{ClientError, connection, program as error};
-use sql_exec::Inside;
-use sql_plan::error::{SqlError, SqlResult};
-use sql_plan::expr::RoutineCall;
+use sql_plan::error::{SqlResult, Warnings};
 use sql_syntax::ast::{self, ProgramStatement};
 use types::{SqlMode, Value};
 
@@ -18,12 +16,10 @@ use super::build;
 use super::code::{Program, Variable};
 use super::compile::type_of;
 use super::names::{Named, Names};
-use super::nested_host::NestedHost;
-use super::run::{self, Host, Raised};
+use super::run::{self, Host};
 use super::session_host::SessionHost;
 use super::trigger::TriggerProgram;
 use crate::output::Output;
-use crate::scope::SessionScope;
 use crate::session::{Done, Session};
 use crate::statement::Reply;
 use crate::variables::{Setting, Var};
@@ -362,6 +358,22 @@ fn send_out_params(
     session.finish_out_params(out);
 }
 
+/// Values that functions have for variables of the running program by OUT parameters go there before anything else runs. Parameters of a
+/// prepared statement get none.
+pub(crate) fn settle_outs(session: &mut Session) -> Result<(), ClientError> {
+    let outs = session.workspace.take_outs();
+    let Some(program) = session.running.clone().filter(|_| session.locals.is_some()) else { return Ok(()) };
+    for (slot, value) in outs {
+        let slot = usize::from(slot);
+        let Some(variable) = program.variables.get(slot) else { continue };
+        let mut warnings = Warnings::new();
+        let stored = sql_exec::store_variable(&variable.def, value, &mut session.values, &mut warnings);
+        session.take_warnings(&warnings);
+        session.params[slot] = stored.map_err(|e| ClientError::from(&e))?;
+    }
+    Ok(())
+}
+
 /// BEGIN NOT ATOMIC and its kin: a program without a name, run at once.
 pub(crate) fn run_compound(
     session: &mut Session,
@@ -402,51 +414,6 @@ pub(crate) fn run_event(
     // What is still open is no transaction that anybody could end.
     session.transaction_commit()?;
     outcome.map(|_| ()).map_err(|raised| raised.error)
-}
-
-/// The value of a stored function inside a running statement.
-pub(crate) fn call_function(
-    scope: &mut SessionScope<'_>,
-    call: &RoutineCall,
-    args: Vec<Value>,
-    inside: Inside<'_>,
-) -> SqlResult<Value> {
-    let def = &call.def;
-    let id = identity(def);
-    let other =
-        |e: ClientError| SqlError::Other { errno: e.errno, state: e.state, text: e.text.into_owned() };
-    if scope.programs.running(id) > 0 {
-        return Err(other(error::recursion_inside()));
-    }
-    crate::rights::need_execute(scope.rights(), &def.schema, &def.name).map_err(other)?;
-    let program = build::for_scope(scope, def, inside.values).map_err(other)?;
-    let mut variables = vec![Value::Null; program.variables.len()];
-    for (i, arg) in args.into_iter().enumerate() {
-        let variable = &program.variables[i].def;
-        variables[i] = sql_exec::store_variable(variable, arg, inside.values, inside.warnings)?;
-    }
-    let caller = if def.invoker { None } else { Some(scope.work_as(&def.context.definer)?) };
-    // The definer must be allowed to run it, too.
-    let admitted = crate::rights::need_execute(scope.rights(), &def.schema, &def.name)
-        .and_then(|()| scope.programs.push(id));
-    if let Err(e) = admitted {
-        caller.into_iter().for_each(|c| scope.work_again_as(c));
-        return Err(other(e));
-    }
-    let mut host = NestedHost::enter(scope, inside, variables, &def.schema, &def.context);
-    let outcome = run::run(&mut host, &program);
-    let outcome = match (outcome, &def.returns) {
-        (Ok(Some(value)), Some(column)) => {
-            let variable = Variable { def: column.clone() };
-            host.convert(&variable, value)
-        }
-        (Ok(_), _) => Err(Raised::from(error::no_return_end(&def.full_name()))),
-        (Err(raised), _) => Err(raised),
-    };
-    let outcome = host.leave(outcome);
-    scope.programs.pop();
-    caller.into_iter().for_each(|c| scope.work_again_as(c));
-    outcome
 }
 
 /// The mode that a program runs in.

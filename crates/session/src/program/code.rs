@@ -126,6 +126,8 @@ pub(crate) enum Op {
         cursor: usize,
         quiet: bool,
     },
+    /// FETCH GROUP NEXT ROW
+    NextRow,
     Return(usize),
     CaseNotFound,
     /// A row variable was given a value that has not as many columns as it.

@@ -15,7 +15,8 @@ use client_error::{ClientError, program as error};
 use sql_plan::meta::{ColumnMeta, ExprType};
 use sql_plan::typing::of_column;
 use sql_syntax::ast::{self, ProgramStatement, Statement};
-use sql_syntax::{PrintStyle, print_expr};
+use sql_syntax::rewrite::{self, Rewrite};
+use sql_syntax::{Arena, PrintStyle, print_expr};
 
 use super::code::{At, Cursor, Handler, Matches, Op, Program, Slot, Target, Unit, UnitKind, Variable};
 use super::names::{Named, Names};
@@ -84,6 +85,9 @@ pub(crate) struct Compiler<'t> {
     cursors: Vec<Cursor>,
     handlers: Vec<Handler>,
     returns: bool,
+    /// An aggregate function; whether it fetches its rows.
+    pub(crate) aggregate: bool,
+    fetches: bool,
     trigger: Option<(TriggerEvent, bool)>,
 }
 
@@ -120,6 +124,8 @@ impl<'t> Compiler<'t> {
             cursors: Vec::new(),
             handlers: Vec::new(),
             returns: false,
+            aggregate: false,
+            fetches: false,
             trigger: None,
         }
     }
@@ -171,6 +177,9 @@ impl<'t> Compiler<'t> {
         if self.flavour == Flavour::Function && !self.returns {
             return Err(error::no_return(&self.name));
         }
+        if self.aggregate && !self.fetches {
+            return Err(error::no_fetch_group());
+        }
         Ok(Program {
             name: self.name,
             ops: self.ops,
@@ -197,10 +206,37 @@ impl<'t> Compiler<'t> {
         self.units.len() - 1
     }
 
-    fn expression(&mut self, e: &ast::Expr<'_>) -> usize {
+    /// # Errors
+    /// A name that stands outside of queries and is none of the program's variables.
+    fn expression(&mut self, e: &ast::Expr<'_>) -> R<usize> {
+        if let Some(name) = self.undeclared(e) {
+            return Err(error::undeclared_variable(&name));
+        }
         let mut text = b"DO ".to_vec();
         print_expr(&mut text, e, self.style);
-        self.unit(&text, UnitKind::Expression)
+        Ok(self.unit(&text, UnitKind::Expression))
+    }
+
+    fn undeclared(&self, e: &ast::Expr<'_>) -> Option<String> {
+        struct Search<'s, 'n>(&'s Arena, &'n Names);
+        impl<'s> Rewrite<'s> for Search<'s, '_> {
+            type Error = String;
+            fn arena(&self) -> &'s Arena {
+                self.0
+            }
+            fn enter(&mut self, e: &ast::Expr<'s>) -> Result<Option<ast::Expr<'s>>, String> {
+                use ast::Expr as E;
+                match e {
+                    E::Column(c) if c.table.is_none() && self.1.variable(&c.name.text()).is_none() => {
+                        Err(c.name.text().into_owned())
+                    }
+                    E::Subquery(_) | E::Exists(_) | E::InQuery { .. } | E::Quantified(_) => Ok(Some(*e)),
+                    _ => Ok(None),
+                }
+            }
+        }
+        let arena = Arena::new();
+        rewrite::expr(&mut Search(&arena, &self.names), e).err()
     }
 
     /// Remembers the line of a statement's text.
@@ -229,14 +265,19 @@ impl<'t> Compiler<'t> {
                     return Err(error::bad_return());
                 }
                 self.returns = true;
-                let unit = self.expression(e);
+                let unit = self.expression(e)?;
                 self.emit(Op::Return(unit));
                 Ok(())
             }
             ProgramStatement::Open { cursor, args } => self.open(*cursor, args),
             ProgramStatement::Fetch { cursor, into } => self.fetch(*cursor, into),
             ProgramStatement::FetchGroupNextRow => {
-                Err(client_error::connection::not_supported("FETCH GROUP NEXT ROW"))
+                if !self.aggregate {
+                    return Err(error::fetch_group_outside());
+                }
+                self.fetches = true;
+                self.emit(Op::NextRow);
+                Ok(())
             }
             ProgramStatement::Close(cursor) => {
                 let cursor = self.cursor(*cursor)?;

@@ -129,9 +129,6 @@ fn create(session: &mut Session, c: &ast::CreateRoutine<'_>) -> Result<(), Clien
     let RoutineBody::Sql { statement, text: body } = c.body else {
         return Err(connection::not_supported("loadable functions"));
     };
-    if c.aggregate {
-        return Err(connection::not_supported("CREATE AGGREGATE FUNCTION"));
-    }
     let function = c.kind == ast::RoutineKind::Function;
     let kind = if function { ProgramKind::Function } else { ProgramKind::Procedure };
     let (schema, name) = name_of(session, &c.name)?;
@@ -147,7 +144,7 @@ fn create(session: &mut Session, c: &ast::CreateRoutine<'_>) -> Result<(), Clien
         context,
         deterministic: false,
         invoker: false,
-        aggregate: false,
+        aggregate: c.aggregate,
         access: DataAccess::ContainsSql,
         params_text: c.params_text.to_vec(),
         params,
@@ -201,9 +198,6 @@ fn signature(
         };
         if param.default.is_some() {
             return Err(connection::not_supported("default values of parameters"));
-        }
-        if c.kind == ast::RoutineKind::Function && mode != ParamMode::In {
-            return Err(connection::not_supported("OUT parameters of functions"));
         }
         let name = param.name.text();
         let column = match &param.data_type {

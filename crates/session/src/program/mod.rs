@@ -7,7 +7,8 @@
 //! | `compile`, `allowed`, `names`, `code` | from a body's tree to operations |
 //! | `run` | the operations, handlers and cursors |
 //! | `session_host`, `nested_host`, `pure` | where statements run: as the session's own, or inside a running statement |
-//! | `call` | CALL, stored functions, the compiled programs of a session |
+//! | `call` | CALL, the compiled programs of a session |
+//! | `function`, `inside` | stored functions and aggregate functions; savepoints and temporary tables in them |
 //! | `signal` | SIGNAL, RESIGNAL, GET DIAGNOSTICS |
 //!
 //! # Life of a call
@@ -21,6 +22,8 @@ mod call;
 mod code;
 mod compile;
 mod define;
+mod function;
+mod inside;
 mod names;
 mod nested_host;
 mod pure;
@@ -31,11 +34,12 @@ mod signal;
 mod trigger;
 
 pub(crate) use build::check_event;
-pub(crate) use call::{Programs, call, call_function, run_compound, run_event};
+pub(crate) use call::{Programs, call, run_compound, run_event, settle_outs};
 pub(crate) use code::Program;
 pub(crate) use define::{
     commit as commit_definition, context_of, define, definer, lock as lock_name, name_of,
 };
+pub(crate) use function::{call_function, feed_function};
 pub(crate) use names::Names;
 pub(crate) use signal::{get_diagnostics, signal};
 pub(crate) use trigger::{define as define_trigger, fire};

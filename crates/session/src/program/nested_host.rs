@@ -11,7 +11,7 @@ use sql_exec::{ExecContext, ExecSettings, Inside, Workspace};
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::plan::{Plan, PlanKind};
 use sql_syntax::ast::{self, Statement};
-use storage::trx::Trx;
+use storage::trx::{Savepoint, Trx};
 use types::{Context, SqlMode, Value};
 
 use super::build;
@@ -29,16 +29,17 @@ use crate::sql::Kept;
 use crate::write_gate::{GateError, Passing};
 
 pub(crate) struct NestedHost<'s, 'a> {
-    scope: &'s mut SessionScope<'a>,
-    trx: &'s mut Trx,
-    values: &'s mut Context,
+    pub(super) scope: &'s mut SessionScope<'a>,
+    pub(super) trx: &'s mut Trx,
+    pub(super) values: &'s mut Context,
     warnings: &'s mut Warnings,
-    settings: ExecSettings,
-    variables: Vec<Value>,
+    pub(super) settings: ExecSettings,
+    pub(super) variables: Vec<Value>,
     diagnostics: Diagnostics,
     handled: Vec<Condition>,
-    workspace: Workspace,
-    schema: Arc<str>,
+    pub(super) workspace: Workspace,
+    pub(super) schema: Arc<str>,
+    pub(super) savepoints: Vec<(String, Savepoint)>,
     before: Before,
 }
 
@@ -84,16 +85,12 @@ impl<'s, 'a> NestedHost<'s, 'a> {
             handled: Vec::new(),
             workspace: Workspace::default(),
             schema,
+            savepoints: Vec::new(),
             before,
         }
     }
 
-    /// The program has ended: the statement around goes on, or fails with what nobody handled.
-    pub(crate) fn leave<T>(self, outcome: Result<T, Raised>) -> SqlResult<T> {
-        self.leave_with(outcome).map(|(value, _)| value)
-    }
-
-    /// Same, of a trigger: what it warned of is told only when it fails.
+    /// `leave_with`, of a trigger: what it warned of is told only when it fails.
     pub(crate) fn leave_quietly<T>(mut self, outcome: Result<T, Raised>) -> SqlResult<(T, Vec<Value>)> {
         if outcome.is_ok() {
             self.diagnostics.clear();
@@ -101,7 +98,7 @@ impl<'s, 'a> NestedHost<'s, 'a> {
         self.leave_with(outcome)
     }
 
-    /// Same, with the variables.
+    /// The program has ended: the statement around goes on, or fails with what nobody handled. With the variables.
     pub(crate) fn leave_with<T>(self, outcome: Result<T, Raised>) -> SqlResult<(T, Vec<Value>)> {
         self.scope.database = self.before.database;
         self.scope.sql_mode = self.before.mode;
@@ -133,7 +130,7 @@ impl<'s, 'a> NestedHost<'s, 'a> {
         }
     }
 
-    fn raise(&mut self, error: SqlError) -> Raised {
+    pub(super) fn raise(&mut self, error: SqlError) -> Raised {
         let client = match &error {
             SqlError::Interrupted => connection::query_interrupted(),
             other => ClientError::from(other),
@@ -240,7 +237,7 @@ impl<'s, 'a> NestedHost<'s, 'a> {
         self.scope.in_use.iter().any(|t| t.schema() == table.schema() && t.name() == table.name())
     }
 
-    fn take(&mut self, warnings: &Warnings) {
+    pub(super) fn take(&mut self, warnings: &Warnings) {
         for (level, condition) in warnings.list() {
             let level = match level {
                 sql_plan::error::Level::Note => Level::Note,
@@ -296,6 +293,10 @@ impl<'s, 'a> NestedHost<'s, 'a> {
                 })
             }
             Statement::GetDiagnostics(g) => self.get_diagnostics(g, &unit.names, variables),
+            Statement::Transaction(t) => self.savepoint(&t),
+            Statement::CreateTable(_) | Statement::DropTable(_) => {
+                self.temporary_table(&parsed.statement, &unit.text, &unit.names)
+            }
             _ => Err(connection::not_supported("this statement in a function or trigger").into()),
         }
     }
@@ -505,6 +506,9 @@ impl Host for NestedHost<'_, '_> {
     }
     fn set_user_variable(&mut self, name: &str, value: Value) {
         self.scope.user_variables.insert(name.into(), value);
+    }
+    fn take_outs(&mut self) -> Vec<(u16, Value)> {
+        self.workspace.take_outs()
     }
     fn record(&mut self, level: Level, error: ClientError) {
         self.diagnostics.add(level, error, u64::MAX);

@@ -60,6 +60,8 @@ pub(crate) trait Host {
     fn convert(&mut self, variable: &Variable, value: Value) -> Result<Value, Raised>;
     fn is_true(&mut self, value: &Value) -> Option<bool>;
     fn set_user_variable(&mut self, name: &str, value: Value);
+    /// What OUT parameters of functions have for variables.
+    fn take_outs(&mut self) -> Vec<(u16, Value)>;
     fn record(&mut self, level: Level, error: ClientError);
     /// Conditions whose handlers run, outermost first.
     fn handled(&mut self) -> &mut Vec<Condition>;
@@ -68,7 +70,7 @@ pub(crate) trait Host {
 }
 
 /// An open block, or a running handler.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Frame {
     Block {
         depth: u32,
@@ -101,7 +103,7 @@ struct Active {
     depth: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OpenCursor {
     columns: usize,
     rows: std::vec::IntoIter<Vec<Value>>,
@@ -109,81 +111,164 @@ struct OpenCursor {
 
 struct Run<'p> {
     program: &'p Program,
+    place: Place,
+    row: GroupRow,
+}
+
+/// Where a program is, and what is open there.
+#[derive(Debug, Clone)]
+struct Place {
     at: At,
     frames: Vec<Frame>,
     handlers: Vec<Active>,
     cursors: Vec<Option<OpenCursor>>,
 }
 
+impl Place {
+    fn start(program: &Program) -> Self {
+        let cursors = program.cursors.iter().map(|_| None).collect();
+        Self { at: 0, frames: Vec::new(), handlers: Vec::new(), cursors }
+    }
+}
+
+/// What FETCH GROUP NEXT ROW finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupRow {
+    /// The row that the parameters have, not yet fetched.
+    New,
+    /// It was fetched: the program pauses until the next one.
+    Taken,
+    /// There are no more: NOT FOUND.
+    None,
+    /// That was said already: the program ends.
+    Past,
+}
+
+/// A program that waits for the next row of its group.
+#[derive(Debug, Clone)]
+pub(crate) struct Paused {
+    place: Place,
+    /// Of the handlers that run.
+    handled: Vec<Condition>,
+}
+
+/// How running ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    Returned(Value),
+    /// Behind the last statement.
+    Fell,
+    Paused(Paused),
+}
+
 enum Flow {
     Next,
     Jump(At),
     Return(Value),
+    Pause,
 }
 
 /// Runs a program on the host's variables; the value of RETURN, if one was reached.
 pub(crate) fn run<H: Host>(host: &mut H, program: &Arc<Program>) -> Result<Option<Value>, Raised> {
-    let mut run = Run {
-        program,
-        at: 0,
-        frames: Vec::new(),
-        handlers: Vec::new(),
-        cursors: program.cursors.iter().map(|_| None).collect(),
-    };
+    match run_group(host, program, None, GroupRow::None)? {
+        End::Returned(value) => Ok(Some(value)),
+        End::Fell | End::Paused(_) => Ok(None),
+    }
+}
+
+/// Runs an aggregate function from its start, or from where it paused, until it wants a further row.
+pub(crate) fn run_group<H: Host>(
+    host: &mut H,
+    program: &Arc<Program>,
+    paused: Option<Paused>,
+    row: GroupRow,
+) -> Result<End, Raised> {
     let handled = host.handled().len();
+    let place = match paused {
+        Some(paused) => {
+            host.handled().extend(paused.handled);
+            paused.place
+        }
+        None => Place::start(program),
+    };
+    let mut run = Run { program, place, row };
     let outcome = run.go(host);
-    host.handled().truncate(handled);
-    outcome
+    let running = host.handled().split_off(handled);
+    Ok(match outcome? {
+        Flow::Return(value) => End::Returned(value),
+        Flow::Pause => End::Paused(Paused { place: run.place, handled: running }),
+        Flow::Next | Flow::Jump(_) => End::Fell,
+    })
 }
 
 impl Run<'_> {
-    fn go<H: Host>(&mut self, host: &mut H) -> Result<Option<Value>, Raised> {
-        while let Some(op) = self.program.ops.get(self.at) {
+    /// `Return` or `Pause`; `Next` at the program's end.
+    fn go<H: Host>(&mut self, host: &mut H) -> Result<Flow, Raised> {
+        while let Some(op) = self.program.ops.get(self.place.at) {
             let added = host.diagnostics().added();
             match self.step(host, op) {
-                Ok(Flow::Return(value)) => return Ok(Some(value)),
+                Ok(end @ (Flow::Return(_) | Flow::Pause)) => return Ok(end),
                 Ok(flow) => {
                     let next = match flow {
                         Flow::Jump(to) => {
                             host.check_killed()?;
                             to
                         }
-                        _ => self.at + 1,
+                        _ => self.place.at + 1,
                     };
                     if host.diagnostics().added() == added || !self.warned(host, added, next) {
-                        self.at = next;
+                        self.place.at = next;
                     }
                 }
                 Err(raised) => self.raised(host, raised)?,
             }
         }
-        Ok(None)
+        Ok(Flow::Next)
+    }
+
+    /// The value of an expression; what its functions have written to variables is there then.
+    fn eval<H: Host>(&self, host: &mut H, unit: usize, assigns: bool) -> Result<Value, Raised> {
+        let outcome = host.eval(&self.program.units[unit], assigns);
+        self.take_outs(host)?;
+        outcome
+    }
+
+    fn take_outs<H: Host>(&self, host: &mut H) -> Result<(), Raised> {
+        host.take_outs().into_iter().try_for_each(|(slot, value)| self.assign(host, slot, value))
     }
 
     fn step<H: Host>(&mut self, host: &mut H, op: &Op) -> Result<Flow, Raised> {
         let program = self.program;
         match op {
-            Op::Run(unit) => host.run(&program.units[*unit], &program.variables)?,
+            Op::Run(unit) => {
+                let outcome = host.run(&program.units[*unit], &program.variables);
+                self.take_outs(host)?;
+                outcome?;
+            }
             Op::Set { slot, unit } => {
-                let value = host.eval(&program.units[*unit], true)?;
+                let value = self.eval(host, *unit, true)?;
                 self.assign(host, *slot, value)?;
             }
             Op::SetNull(slot) => host.variables()[usize::from(*slot)] = Value::Null,
             Op::JumpIfNot { unit, to, .. } => {
-                let value = host.eval(&program.units[*unit], false)?;
+                let value = self.eval(host, *unit, false)?;
                 if host.is_true(&value) != Some(true) {
                     return Ok(Flow::Jump(*to));
                 }
             }
             Op::Jump(to) => return Ok(Flow::Jump(*to)),
             Op::Enter { depth, cursors } => {
-                let handlers = self.handlers.len();
-                self.frames.push(Frame::Block { depth: *depth, handlers, cursors: cursors.clone() });
+                let handlers = self.place.handlers.len();
+                self.place.frames.push(Frame::Block { depth: *depth, handlers, cursors: cursors.clone() });
             }
             Op::Handle(list) => {
-                let base = self.handlers.len();
-                let depth = self.frames.last().map_or(0, Frame::depth);
-                self.handlers.extend(list.iter().map(|handler| Active { handler: *handler, base, depth }));
+                let base = self.place.handlers.len();
+                let depth = self.place.frames.last().map_or(0, Frame::depth);
+                self.place.handlers.extend(list.iter().map(|handler| Active {
+                    handler: *handler,
+                    base,
+                    depth,
+                }));
             }
             Op::Leave => self.pop_frame(host),
             Op::Unwind { depth, to } => {
@@ -208,11 +293,20 @@ impl Run<'_> {
                 }
             }
             Op::Close { cursor, quiet } => {
-                if self.cursors[*cursor].take().is_none() && !quiet {
+                if self.place.cursors[*cursor].take().is_none() && !quiet {
                     return Err(error::cursor_closed().into());
                 }
             }
-            Op::Return(unit) => return Ok(Flow::Return(host.eval(&program.units[*unit], true)?)),
+            Op::Return(unit) => return Ok(Flow::Return(self.eval(host, *unit, true)?)),
+            Op::NextRow => match self.row {
+                GroupRow::New => self.row = GroupRow::Taken,
+                GroupRow::Taken => return Ok(Flow::Pause),
+                GroupRow::None => {
+                    self.row = GroupRow::Past;
+                    return Err(error::no_data().into());
+                }
+                GroupRow::Past => return Ok(Flow::Jump(program.ops.len())),
+            },
             Op::CaseNotFound => return Err(error::case_not_found().into()),
             Op::WrongColumns(count) => return Err(error::operand_columns(*count).into()),
         }
@@ -228,23 +322,23 @@ impl Run<'_> {
     // Cursors.
 
     fn open<H: Host>(&mut self, host: &mut H, cursor: usize, args: &[(u16, usize)]) -> Result<(), Raised> {
-        if self.cursors[cursor].is_some() {
+        if self.place.cursors[cursor].is_some() {
             return Err(error::cursor_open().into());
         }
         for (slot, unit) in args {
-            let value = host.eval(&self.program.units[*unit], true)?;
+            let value = self.eval(host, *unit, true)?;
             self.assign(host, *slot, value)?;
         }
         let (columns, rows) = match &self.program.cursors[cursor].unit {
             Ok(unit) => host.rows(&self.program.units[*unit])?,
             Err(name) => host.prepared_rows(name)?,
         };
-        self.cursors[cursor] = Some(OpenCursor { columns, rows: rows.into_iter() });
+        self.place.cursors[cursor] = Some(OpenCursor { columns, rows: rows.into_iter() });
         Ok(())
     }
 
     fn next_row(&mut self, cursor: usize, targets: usize) -> Result<Option<Vec<Value>>, Raised> {
-        let Some(open) = &mut self.cursors[cursor] else { return Err(error::cursor_closed().into()) };
+        let Some(open) = &mut self.place.cursors[cursor] else { return Err(error::cursor_closed().into()) };
         if open.columns != targets {
             return Err(error::fetch_variables().into());
         }
@@ -254,11 +348,11 @@ impl Run<'_> {
     // Blocks.
 
     fn pop_frame<H: Host>(&mut self, host: &mut H) {
-        match self.frames.pop() {
+        match self.place.frames.pop() {
             Some(Frame::Block { handlers, cursors, .. }) => {
-                self.handlers.truncate(handlers);
+                self.place.handlers.truncate(handlers);
                 for cursor in cursors {
-                    self.cursors[cursor] = None;
+                    self.place.cursors[cursor] = None;
                 }
             }
             Some(Frame::Handler { .. }) => {
@@ -269,7 +363,7 @@ impl Run<'_> {
     }
 
     fn unwind<H: Host>(&mut self, host: &mut H, depth: u32) {
-        while self.frames.last().is_some_and(|f| f.depth() > depth) {
+        while self.place.frames.last().is_some_and(|f| f.depth() > depth) {
             self.pop_frame(host);
         }
     }
@@ -283,9 +377,9 @@ impl Run<'_> {
                 to
             }
             None => {
-                let resume = match self.frames.last() {
+                let resume = match self.place.frames.last() {
                     Some(Frame::Handler { resume, .. }) => *resume,
-                    _ => self.at + 1,
+                    _ => self.place.at + 1,
                 };
                 self.pop_frame(host);
                 resume
@@ -305,16 +399,16 @@ impl Run<'_> {
         if !raised.is_final(H::NESTED)
             && let Some(found) = self.find(&raised.error, level)
         {
-            let resume = match &self.program.ops[self.at] {
+            let resume = match &self.program.ops[self.place.at] {
                 Op::JumpIfNot { after, .. } => *after,
-                _ => self.at + 1,
+                _ => self.place.at + 1,
             };
             let condition = host.diagnostics().conditions().iter().rev().find(|c| c.error == raised.error);
             let condition = condition.cloned().unwrap_or_else(|| Condition::new(level, raised.error));
             self.activate(host, found, condition, resume);
             return Ok(());
         }
-        let line = self.program.lines[self.at];
+        let line = self.program.lines[self.place.at];
         host.record(Level::Note, error::stack_trace(line, &self.program.name));
         Err(raised)
     }
@@ -336,9 +430,9 @@ impl Run<'_> {
 
     /// The handler for a condition.
     fn find(&self, error: &ClientError, level: Level) -> Option<Active> {
-        let mut end = self.handlers.len();
+        let mut end = self.place.handlers.len();
         let mut ranges = Vec::new();
-        for frame in self.frames.iter().rev() {
+        for frame in self.place.frames.iter().rev() {
             if let Frame::Handler { base, top, .. } = frame {
                 ranges.push(*top..end);
                 end = *base;
@@ -347,7 +441,7 @@ impl Run<'_> {
         ranges.push(0..end);
         for range in ranges {
             let mut best: Option<(u8, Active)> = None;
-            for active in self.handlers.get(range)?.iter().rev() {
+            for active in self.place.handlers.get(range)?.iter().rev() {
                 // All of a block stand together; a better one of an outer block does not count.
                 if best.is_some_and(|(_, b)| b.base != active.base) {
                     break;
@@ -368,10 +462,10 @@ impl Run<'_> {
     }
 
     fn activate<H: Host>(&mut self, host: &mut H, found: Active, condition: Condition, resume: At) {
-        let top = self.handlers.len();
-        self.frames.push(Frame::Handler { depth: found.depth + 1, base: found.base, top, resume });
+        let top = self.place.handlers.len();
+        self.place.frames.push(Frame::Handler { depth: found.depth + 1, base: found.base, top, resume });
         host.handled().push(condition);
-        self.at = self.program.handlers[found.handler].start;
+        self.place.at = self.program.handlers[found.handler].start;
     }
 }
 

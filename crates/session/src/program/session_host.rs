@@ -210,6 +210,9 @@ impl Host for SessionHost<'_> {
     fn set_user_variable(&mut self, name: &str, value: Value) {
         self.session.user_variables.insert(name.into(), value);
     }
+    fn take_outs(&mut self) -> Vec<(u16, Value)> {
+        self.session.workspace.take_outs()
+    }
     fn record(&mut self, level: Level, error: ClientError) {
         let max = self.session.settings.max_error_count;
         let condition = Condition::at_row(level, error, self.session.error_row);

@@ -55,8 +55,9 @@ pub(crate) fn returns_text(column: &ColumnDef) -> String {
 /// CREATE PROCEDURE or FUNCTION.
 pub(crate) fn create_routine(def: &RoutineDef) -> Vec<u8> {
     let mut out = format!(
-        "CREATE DEFINER={} {} {}(",
+        "CREATE DEFINER={} {}{} {}(",
         definer_text(&def.context.definer),
+        if def.aggregate { "AGGREGATE " } else { "" },
         def.kind.word(),
         quote_name(&def.name)
     )

@@ -253,6 +253,7 @@ pub(super) fn fill_from_query(
             ast::OnDuplicate::Ignore => OnDuplicate::Ignore,
             ast::OnDuplicate::Replace => OnDuplicate::Replace,
         },
+        query_slot: None,
         reads_target: false,
         ignore: on_duplicate == ast::OnDuplicate::Ignore,
         replace: on_duplicate == ast::OnDuplicate::Replace,

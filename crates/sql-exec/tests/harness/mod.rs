@@ -104,7 +104,12 @@ impl SessionState for State {
     fn virtual_rows(&mut self, _: &str) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
     }
-    fn call_routine(&mut self, _: &RoutineCall, _: Vec<Value>, _: Inside<'_>) -> SqlResult<Value> {
+    fn call_routine(
+        &mut self,
+        _: &RoutineCall,
+        _: Vec<Value>,
+        _: Inside<'_>,
+    ) -> SqlResult<(Value, Vec<Value>)> {
         Err(SqlError::not_supported("functions in this harness"))
     }
     fn interrupted(&self) -> bool {

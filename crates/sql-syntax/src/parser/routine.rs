@@ -7,8 +7,10 @@ impl<'a> Parser<'a> {
     /// At PROCEDURE, FUNCTION or AGGREGATE.
     pub(super) fn create_routine(&mut self, prefix: CreatePrefix<'a>) -> R<Statement<'a>> {
         let aggregate = self.eat_kw(Kw::AGGREGATE);
+        if aggregate && self.is_kw(Kw::PROCEDURE) {
+            return Err(Fail::Syntax);
+        }
         let kind = match self.one_of(&[Kw::PROCEDURE, Kw::FUNCTION])? {
-            Kw::PROCEDURE if aggregate => return Err(Fail::Syntax),
             Kw::PROCEDURE => RoutineKind::Procedure,
             _ => RoutineKind::Function,
         };

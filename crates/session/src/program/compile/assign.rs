@@ -79,7 +79,7 @@ impl Compiler<'_> {
         let SetItem::System { value, .. } = item else { return Ok(()) };
         match (target, value) {
             (Named::Scalar { slot, .. }, Some(value)) => {
-                let unit = self.expression(value);
+                let unit = self.expression(value)?;
                 self.emit(Op::Set { slot, unit });
                 Ok(())
             }
@@ -100,7 +100,7 @@ impl Compiler<'_> {
         match value {
             Some(ast::Expr::Row(values)) if values.len() == fields.len() => {
                 for ((_, slot, _), value) in fields.iter().zip(*values) {
-                    let unit = self.expression(value);
+                    let unit = self.expression(value)?;
                     self.emit(Op::Set { slot: *slot, unit });
                 }
             }

@@ -45,7 +45,7 @@ impl Compiler<'_> {
 
     pub(super) fn declarations(&mut self, list: &[Declaration<'_>], depth: u32) -> R<Vec<(usize, Vec<At>)>> {
         let (mut cursor_seen, mut handler_seen) = (false, false);
-        let mut handlers = Vec::new();
+        let (mut handlers, mut handled) = (Vec::new(), Vec::new());
         for declaration in list {
             match declaration {
                 Declaration::Variables { names, data_type, default } => {
@@ -74,7 +74,7 @@ impl Compiler<'_> {
                 }
                 Declaration::Handler { kind, conditions, statement } => {
                     handler_seen = true;
-                    handlers.push(self.handler(*kind, conditions, statement, depth)?);
+                    handlers.push(self.handler(*kind, conditions, statement, depth, &mut handled)?);
                 }
             }
         }
@@ -102,8 +102,8 @@ impl Compiler<'_> {
         default: Option<&ast::Expr<'_>>,
     ) -> R<()> {
         // A default sees the variables declared before.
-        let default_text = default.map(|e| self.expression(e));
-        for name in names {
+        let default_text = default.map(|e| self.expression(e)).transpose()?;
+        for (i, name) in names.iter().enumerate() {
             let text = name.text().into_owned();
             if self.names.variables.iter().any(|(n, _)| catalog::same_name(n, &text)) {
                 return Err(error::duplicate_variable(&text));
@@ -112,7 +112,13 @@ impl Compiler<'_> {
             match &named {
                 Named::Scalar { slot, .. } => {
                     let slot = *slot;
-                    match default_text {
+                    // The default is computed once: the others get the first one's value.
+                    let first = ast::Expr::Column(ast::ColumnRef { table: None, name: names[0] });
+                    let value = match default_text {
+                        Some(_) if i > 0 => Some(self.expression(&first)?),
+                        unit => unit,
+                    };
+                    match value {
                         Some(unit) => self.emit(Op::Set { slot, unit }),
                         None => self.emit(Op::SetNull(slot)),
                     };
@@ -269,7 +275,7 @@ impl Compiler<'_> {
         if slots.len() != args.len() {
             return Err(error::cursor_arguments(&self.cursors[cursor].name));
         }
-        Ok(slots.into_iter().zip(args).map(|(slot, e)| (slot, self.expression(e))).collect())
+        slots.into_iter().zip(args).map(|(slot, e)| Ok((slot, self.expression(e)?))).collect()
     }
 
     pub(super) fn fetch(&mut self, name: ast::Ident<'_>, into: &[ast::IntoTarget<'_>]) -> R<()> {
@@ -309,13 +315,15 @@ impl Compiler<'_> {
         conditions: &[ast::ConditionValue<'_>],
         body: &ProgramStatement<'_>,
         depth: u32,
+        handled: &mut Vec<Matches>,
     ) -> R<(usize, Vec<At>)> {
         let mut list = Vec::with_capacity(conditions.len());
         for condition in conditions {
             let matches = self.matches(condition)?;
-            if list.contains(&matches) {
+            if handled.contains(&matches) {
                 return Err(error::duplicate_handler());
             }
+            handled.push(matches.clone());
             list.push(matches);
         }
         let jump = self.emit(Op::Jump(0));

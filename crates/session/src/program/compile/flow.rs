@@ -73,7 +73,7 @@ impl Compiler<'_> {
         let mut ends = Vec::new();
         let mut tests = Vec::new();
         for (condition, statements) in branches {
-            let unit = self.expression(condition);
+            let unit = self.expression(condition)?;
             let test = self.emit(Op::JumpIfNot { unit, to: 0, after: 0 });
             self.statements(statements)?;
             ends.push(self.emit(Op::Jump(0)));
@@ -105,7 +105,7 @@ impl Compiler<'_> {
         let (mut ends, mut tests) = (Vec::new(), Vec::new());
         for (value, statements) in case.whens {
             let unit = match case.operand {
-                None => self.expression(value),
+                None => self.expression(value)?,
                 Some(operand) => {
                     let mut text = b"DO (".to_vec();
                     print_expr(&mut text, &operand, self.style);
@@ -147,7 +147,7 @@ impl Compiler<'_> {
             LoopKind::While(condition) => {
                 let start = self.here();
                 self.push_label(l.label, Some(start))?;
-                let unit = self.expression(condition);
+                let unit = self.expression(condition)?;
                 let test = self.emit(Op::JumpIfNot { unit, to: 0, after: 0 });
                 self.exit_here(test);
                 self.statements(l.statements)?;
@@ -159,7 +159,7 @@ impl Compiler<'_> {
                 let start = self.here();
                 self.push_label(l.label, Some(start))?;
                 self.statements(l.statements)?;
-                let unit = self.expression(condition);
+                let unit = self.expression(condition)?;
                 let at = self.here();
                 self.emit(Op::JumpIfNot { unit, to: start, after: at + 1 });
                 self.pop_label();
@@ -198,7 +198,7 @@ impl Compiler<'_> {
         let big = ast::DataType::Int { size: ast::IntSize::Big, width: None, sign: ast::Sign::default() };
         let name = variable.text().into_owned();
         let (from, to) = if reverse { (high, low) } else { (low, high) };
-        let (from, to) = (self.expression(from), self.expression(to));
+        let (from, to) = (self.expression(from)?, self.expression(to)?);
         let outer = Arc::clone(&self.names);
         let def = self.types.column(&name, &big)?;
         let (slot, ty) = self.slot(def.clone());
