@@ -302,6 +302,8 @@ impl Log {
         }
         lock(&self.index).retain_from(Lsn(self.first.load(Ordering::Acquire)));
         for segment in retired {
+            // Before another segment gets the file (F4). It is only space: one that could not be cut is used again as it is.
+            let _ = segment.cut();
             // The file is only space: one that could not be removed now goes at the next start.
             let _ = self.space.retire(segment.number);
         }
@@ -424,6 +426,8 @@ impl Log {
     pub fn shutdown(&self) -> Result<(), LogFailed> {
         self.wait_for_space_no_more();
         let durable = self.wait(Want::Durable(self.ready_lsn().0));
+        // What is left longer than its part of the stream is cut by the next start.
+        let _ = self.cut_finished();
         self.fail("it was shut down");
         durable
     }

@@ -101,10 +101,13 @@ impl ScannedLog {
     pub fn begin(self) -> Result<Arc<Log>, LogError> {
         self.found.remove_unstarted(&self.disk, self.last)?;
         let segments = self.found.contiguous(self.last);
-        let old = segments.last().map(Arc::clone);
+        let ends = segments.iter().skip(1).map(|next| next.start).chain([self.end.lsn]);
+        let longer =
+            segments.iter().zip(ends).filter(|(segment, end)| segment.allocated() > *end - segment.start);
+        let longer: Vec<_> = longer.map(|(segment, end)| (Arc::clone(segment), end)).collect();
         let log = begin(self.disk, self.config, segments, self.end, self.index)?;
-        if let Some(old) = old {
-            old.file.set_len(self.end.lsn - old.start)?;
+        for (segment, end) in longer {
+            segment.file.set_len(end - segment.start)?;
         }
         Ok(log)
     }

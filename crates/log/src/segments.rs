@@ -1,8 +1,8 @@
 //! Segment files: names, space ahead of the tail, recycling, the disk-full reserve.
 //!
 //! # Files in `log/`
-//! - `NNNNNN.seg`: segment N. The last one is allocated ahead of the stream and zeroed a little ahead; when a segment
-//!   ends its file is cut at its last byte.
+//! - `NNNNNN.seg`: segment N. The last one is allocated ahead of the stream and zeroed a little ahead; some time after a segment
+//!   has ended its file is cut at its last byte.
 //! - `spare`: a retired segment waiting to be used again (its blocks are written, so a sync has no metadata to journal).
 //! - `reserve`: allocated blocks that are given up when the disk is full, so that rollback and checkpoint can finish.
 //!
@@ -15,6 +15,15 @@
 //! F1. A byte of the stream is never overwritten: zeros go only to offsets at or past `zeroed`, and the leader moves `zeroed`
 //!     past its write, under the same mutex, before it writes there.
 //! F2. Directory entries are synced before a segment receives its first byte.
+//! F3. The leader waits for no change of a file's size that somebody else can make: files are cut, and blocks allocated ahead, by the
+//!     background, under a mutex of its own, and a segment to come has its first blocks allocated, zeroed and durable before it is offered.
+//!     Cutting and allocating are journaled, and a sync behind them waits for the journal: every commit waited for that, once a segment.
+//!
+//! F4. A file is renamed, and so used again, only after its cut: none is under way then and none will come.
+//!
+//! # A crash
+//! Between the end of a segment and its cut: the file is longer than its part of the stream, which ends where the next segment says. The
+//! next start cuts it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +42,8 @@ const ALLOCATION_STEP: u64 = 64 << 20;
 /// And of this when the disk has no room for such a step.
 const SMALL_STEP: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
+/// Bytes of a segment to come that are zeroed and durable before the stream gets there.
+const READY: u64 = 4 << 20;
 
 pub(crate) fn path_of(number: u64) -> String {
     format!("{DIR}/{number:06}.seg")
@@ -54,8 +65,12 @@ pub(crate) struct SegmentFile {
     allocated: AtomicU64,
     /// Zeros or stream below this offset (F1).
     zeroed: AtomicU64,
-    /// Held while space is made; the description that zeros are synced through while the stream may still reach them.
+    /// Held while zeros are written; the description that they are synced through while the stream may still reach them.
     zeroing: Mutex<Option<Arc<dyn File>>>,
+    /// Held while the file's size changes.
+    sizing: Mutex<()>,
+    /// Where the file is to be cut; 0 = nowhere.
+    cut_at: AtomicU64,
 }
 
 /// A segment to come, and the descriptions that frames in it will be synced through (W5).
@@ -81,6 +96,8 @@ impl SegmentFile {
             allocated: AtomicU64::new(allocated),
             zeroed: AtomicU64::new(zeroed),
             zeroing: Mutex::new(None),
+            sizing: Mutex::new(()),
+            cut_at: AtomicU64::new(0),
         }
     }
 
@@ -101,13 +118,25 @@ impl SegmentFile {
         self.zeroed.load(Ordering::Acquire)
     }
 
-    /// The stream has left this segment: its file is cut at offset `end` and gets no more space.
-    pub(crate) fn finish(&self, end: u64) -> DiskResult<()> {
-        let mut zeroing = lock(&self.zeroing);
-        *zeroing = None;
+    /// The stream has left this segment: its file gets no more space, and is cut at offset `end` by [`SegmentFile::cut`].
+    pub(crate) fn finish(&self, end: u64) {
+        *lock(&self.zeroing) = None;
         self.zeroed.store(u64::MAX, Ordering::Release);
         self.allocated.store(u64::MAX, Ordering::Release);
-        self.file.set_len(end)
+        self.cut_at.store(end, Ordering::Release);
+    }
+
+    pub(crate) fn is_to_be_cut(&self) -> bool {
+        self.cut_at.load(Ordering::Acquire) != 0
+    }
+
+    /// Cuts the file where the stream has left it. Blocks that are being allocated meanwhile go too: no others are after `finish`.
+    pub(crate) fn cut(&self) -> DiskResult<()> {
+        let _guard = lock(&self.sizing);
+        match self.cut_at.swap(0, Ordering::AcqRel) {
+            0 => Ok(()),
+            end => self.file.set_len(end),
+        }
     }
 
     /// Called by the leader before it writes up to offset `end` (F1).
@@ -250,7 +279,7 @@ impl Space {
         if end <= segment.allocated() {
             return Ok(());
         }
-        let _guard = lock(&segment.zeroing);
+        let _guard = lock(&segment.sizing);
         let from = segment.allocated();
         if end <= from {
             return Ok(());
@@ -291,6 +320,22 @@ impl Space {
         *lock(&segment.zeroing) = Some(again()?);
         let syncs = (0..self.syncs).map(|_| again()).collect::<DiskResult<_>>()?;
         Ok(Prepared { segment, syncs })
+    }
+
+    /// Allocates, zeroes and syncs the first blocks of a segment to come, as far as the disk has room for them.
+    pub(crate) fn make_ready(&self, segment: &SegmentFile) -> DiskResult<()> {
+        let ready = READY.min(self.segment_size.next_multiple_of(BLOCK));
+        match self.allocate(segment, ready) {
+            Err(e) if e.is_full() => {}
+            other => other?,
+        }
+        match segment.zero_to(ready) {
+            Err(e) if e.is_full() => {}
+            other => {
+                other?;
+            }
+        }
+        segment.sync_zeros()
     }
 
     /// Removes a segment nobody needs, or keeps its file as the spare.

@@ -49,7 +49,7 @@ use crate::log::{HEADERS, Log};
 use crate::queue::{Want, Work};
 use crate::segments::{Prepared, SegmentFile};
 use crate::sync::atomic::Ordering;
-use crate::sync::{lock, spin};
+use crate::sync::{lock, spin, try_lock};
 
 const FRAME_HEADER: u64 = FRAME_HEADER_SIZE as u64;
 
@@ -168,7 +168,9 @@ impl Log {
         if !forced && (!full || self.space.is_low()) {
             return Ok(None);
         }
-        let mut next = lock(&self.next);
+        // Whoever holds it makes the file. The size is soft: the stream goes on here meanwhile (F3).
+        let next = if forced { Some(lock(&self.next)) } else { try_lock(&self.next) };
+        let Some(mut next) = next else { return Ok(None) };
         let file = match next.file.take() {
             Some(file) => file,
             // Nothing is lost: a wish for a segment has made the file before it came here, and the size is soft.
@@ -181,13 +183,28 @@ impl Log {
         Ok(Some(file))
     }
 
-    /// Makes the next segment's file if there is none yet.
+    /// Makes the next segment's file if there is none yet, ready for the first frames (F3).
     pub(crate) fn make_next(&self) -> DiskResult<()> {
         let mut next = lock(&self.next);
         if next.file.is_none() {
-            next.file = Some(self.space.prepare(next.number)?);
+            let prepared = self.space.prepare(next.number)?;
+            if let Err(e) = self.space.make_ready(&prepared.segment) {
+                self.fail(&e.to_string()); // W4
+                return Err(e);
+            }
+            next.file = Some(prepared);
         }
         Ok(())
+    }
+
+    /// Cuts the segments that the stream has left.
+    pub(crate) fn cut_finished(&self) -> DiskResult<()> {
+        let left: Vec<_> = {
+            let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let finished = segments.iter().rev().skip(1).take_while(|segment| segment.is_to_be_cut());
+            finished.cloned().collect()
+        };
+        left.iter().try_for_each(|segment| segment.cut())
     }
 
     /// Blocks for bytes that must be written now (W6).
@@ -275,7 +292,7 @@ impl Log {
             self.sync_through(&*writer.syncs[0])?; // W3
             self.land(end);
         }
-        writer.segment.finish(end - writer.segment.start.0)?;
+        writer.segment.finish(end - writer.segment.start.0);
         let header = SegmentHeader {
             server_id: self.config.server_id,
             number: next.segment.number,
@@ -319,6 +336,7 @@ impl Log {
     }
 
     fn try_prepare_ahead(&self) -> Result<(), DiskError> {
+        self.cut_finished()?;
         self.space.hold_reserve()?;
         let segment = {
             let segments = self.segments.read().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -154,6 +154,8 @@ fn a_full_ring_is_written_out_and_old_records_come_from_segments() {
         assert_eq!(out, *bytes);
     }
     assert!(count(&log.counters().ring_reads) > 0 && count(&log.counters().file_reads) > 0);
+    // Whether the last ones were left longer than their part depends on the tick.
+    log.tick();
     let segments = log.segments();
     for pair in segments.windows(2) {
         assert_eq!((pair[0].end, pair[0].number + 1), (pair[1].start, pair[1].number));
@@ -211,6 +213,59 @@ fn rotation_begins_a_segment_at_once_and_every_time() {
     let (log, records) = open(&disk, Lsn(0), config()).unwrap();
     assert_eq!(records.len(), 1);
     assert_eq!(log.segments().len(), 4);
+}
+
+#[test]
+fn whoever_ends_a_segment_changes_the_size_of_no_file() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    let fill = |bytes: usize| (0..bytes / 10_000).for_each(|_| _ = commit(&log, &[9; 10_000]));
+    let len = |path: &str| disk.bytes(path).len() as u64;
+    fill(800_000);
+    disk.take_writes();
+    log.tick();
+    let ready: usize = disk.take_writes().iter().filter(|w| w.0 == "log/000002.seg").map(|w| w.2).sum();
+    assert_eq!(
+        (ready, len("log/000002.seg")),
+        (1 << 20, 1 << 20),
+        "the next file has its first blocks, zeroed"
+    );
+    let syncs = disk.syncs();
+    let commits = 40;
+    fill(commits * 10_000);
+    assert_eq!(
+        disk.syncs() - syncs,
+        commits as u64,
+        "the commit that ends the segment has one sync like the others"
+    );
+    let ended = log.segments()[0].clone();
+    assert_eq!(log.segments().len(), 2);
+    assert!(len(&ended.path) > ended.end - ended.start, "it is not cut yet");
+    let crashed = disk.crash(1);
+    log.tick();
+    assert_eq!(len(&ended.path), ended.end - ended.start, "the background cuts it");
+    let (reopened, records) = open(&crashed, Lsn(0), config()).unwrap();
+    assert_eq!(records.len(), 80 + commits);
+    let len = crashed.bytes(&ended.path).len() as u64;
+    assert_eq!((len, reopened.segments().len()), (ended.end - ended.start, 3), "or the next start");
+}
+
+#[test]
+fn a_file_that_is_used_again_is_cut_before() {
+    let disk = MemDisk::new();
+    let log = Log::create(disk.clone(), config()).unwrap();
+    (0..120).for_each(|_| _ = commit(&log, &[9; 10_000]));
+    let kept = commit(&log, b"kept").start;
+    let ended = log.segments()[0].clone();
+    log.retain_from(kept);
+    assert_eq!(disk.bytes("log/spare").len() as u64, ended.end - ended.start);
+    log.rotate().unwrap();
+    let body = [7; 12_000];
+    let last = commit(&log, &body).start;
+    log.tick();
+    let mut out = Vec::new();
+    log.read(last, &mut out).unwrap();
+    assert_eq!(out, record(&body));
 }
 
 #[test]
