@@ -232,6 +232,14 @@ impl TableDef {
         Some((of(RowTime::Start)?, of(RowTime::End)?))
     }
 
+    /// The constraint that its period is.
+    pub fn period_check(&self) -> Option<usize> {
+        let period = self.period.as_ref()?;
+        let quote = crate::describe::quote_name;
+        let text = format!("{} < {}", quote(&period.start), quote(&period.end));
+        self.checks.iter().position(|c| c.name == period.name && c.expr == text)
+    }
+
     /// Columns that the table's owner has written.
     pub fn shown_columns(&self) -> impl Iterator<Item = (usize, &ColumnDef)> {
         self.columns.iter().enumerate().filter(|(_, c)| !c.hidden)

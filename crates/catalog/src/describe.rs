@@ -7,8 +7,8 @@ use row_format::{ColumnType, IntSize, KeyPart};
 use types::{Context, Value};
 
 use crate::definition::{
-    CheckDef, ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction,
-    RowTime, TableDef,
+    ColumnDef, DefaultValue, ForeignKeyDef, IndexDef, KEY_BYTES_MAX, PRIMARY, ReferenceAction, RowTime,
+    TableDef,
 };
 
 /// `name` in backticks.
@@ -377,8 +377,9 @@ impl TableDef {
             out.push_str(&self.foreign_key_text(key));
         }
         // A period is its own constraint.
-        let is_period = |check: &&CheckDef| self.period.as_ref().is_some_and(|p| p.name == check.name);
-        for check in self.checks.iter().filter(|c| !is_period(c)) {
+        let period = self.period_check();
+        let others = self.checks.iter().enumerate().filter(|(i, _)| Some(*i) != period);
+        for (_, check) in others {
             let _infallible =
                 write!(out, ",\n  CONSTRAINT {} CHECK ({})", quote_name(&check.name), check.expr);
         }

@@ -24,6 +24,8 @@ pub struct TableHandle {
     pub def: Arc<TableDef>,
     pub table: Arc<Table>,
     pub lock: Arc<MdlLock>,
+    /// ROW START and ROW END of a system-versioned table.
+    pub versioning: Option<(usize, usize)>,
     /// In the order of firing.
     pub triggers: Vec<Arc<TriggerDef>>,
     /// Of a sequence: the values that are reserved here.
@@ -50,6 +52,7 @@ impl TableHandle {
         engine: Arc<dyn DictionaryEngine>,
     ) -> Self {
         Self {
+            versioning: def.versioning(),
             def,
             table,
             lock,

@@ -209,7 +209,7 @@ impl Exec<'_, '_> {
 
     /// Deletes a row and what its foreign keys say with it.
     pub(crate) fn remove_row(&mut self, table: &Arc<TableHandle>, row: &RowBuf) -> SqlResult<()> {
-        if table.def.versioning().is_some() {
+        if table.versioning.is_some() {
             self.end_row(table, row)?;
         } else {
             self.cx.trx.delete(&table.table, row).map_err(|e| self.row_error(e, table, None))?;

@@ -251,8 +251,11 @@ impl Exec<'_, '_> {
         mode: StoreMode,
     ) -> SqlResult<Value> {
         let def = &plan.table.def.columns[column];
-        if def.generated.is_some() || def.row_time.is_some() && !self.cx.settings.insert_history {
-            if !value.is_null() {
+        let own_life = def.row_time.is_some() && !self.cx.settings.insert_history;
+        if def.generated.is_some() || own_life {
+            // CREATE TABLE ... SELECT passes what it selects for them by.
+            let selected = own_life && matches!(&plan.source, InsertSource::Rows(rows) if rows.is_empty());
+            if !value.is_null() && !selected {
                 computed::refuse_value(&plan.table, column, mode, self.cx.warnings)?;
             }
             return Ok(Value::Null);

@@ -35,8 +35,7 @@ impl Exec<'_, '_> {
     pub(crate) fn update(&mut self, plan: &UpdatePlan) -> SqlResult<Outcome> {
         let before = self.cx.warnings.count();
         self.need_key(&plan.select, plan.targets.iter().map(|t| t.slot))?;
-        let versioned =
-            plan.portion.is_some() || plan.targets.iter().any(|t| t.table.def.versioning().is_some());
+        let versioned = plan.portion.is_some() || plan.targets.iter().any(|t| t.table.versioning.is_some());
         self.versions = 0;
         for target in &plan.targets {
             self.say_updated_columns(&target.table, &target.assignments);
@@ -317,7 +316,7 @@ impl Exec<'_, '_> {
             if body == found.body && !versions {
                 return Ok(false);
             }
-            if let Some((start, _)) = table.def.versioning().filter(|_| versions) {
+            if let Some((start, _)) = table.versioning.filter(|_| versions) {
                 changes.push((start, Value::Timestamp(versioning::now(self.cx.values))));
                 row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
@@ -403,7 +402,7 @@ impl Exec<'_, '_> {
         let affected = if plan.history {
             self.delete_history(plan)?
         } else if let Some(key) = self.point_access(&plan.select)
-            && plan.targets[0].1.def.versioning().is_none()
+            && plan.targets[0].1.versioning.is_none()
             && plan.targets.len() == 1
             && plan.portion.is_none()
             && plan.returning.is_none()
@@ -559,7 +558,7 @@ fn is_plain(plan: &UpdatePlan) -> bool {
         && values
         && target.rules.is_empty()
         && !target.table.def.has_expressions()
-        && target.table.def.versioning().is_none()
+        && target.table.versioning.is_none()
         && plan.portion.is_none()
         && plan.select.gate.is_none()
         && plan.select.steps[0].on.as_ref().is_none_or(reads_row_only)

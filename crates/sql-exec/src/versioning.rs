@@ -45,7 +45,7 @@ fn before(a: Timestamp, b: Timestamp) -> bool {
 
 /// Whether a row is the current version, or its table has no others.
 pub(crate) fn is_current(table: &TableHandle, body: &[u8]) -> SqlResult<bool> {
-    match table.def.versioning() {
+    match table.versioning {
         Some((_, end)) => Ok(!before(moment(table, body, end)?, CURRENT_END)),
         None => Ok(true),
     }
@@ -54,12 +54,12 @@ pub(crate) fn is_current(table: &TableHandle, body: &[u8]) -> SqlResult<bool> {
 /// Whether an UPDATE of these columns leaves a version behind.
 pub(crate) fn keeps_history(table: &TableHandle, changes: &[(usize, Value)]) -> bool {
     let versioned = |c: usize| !table.def.columns[c].unversioned && table.def.columns[c].generated.is_none();
-    table.def.versioning().is_some() && changes.iter().any(|(column, _)| versioned(*column))
+    table.versioning.is_some() && changes.iter().any(|(column, _)| versioned(*column))
 }
 
 /// Gives a row its life, where it is not `given`.
 pub(crate) fn fill(table: &TableHandle, values: &mut [Value], given: &dyn Fn(usize) -> bool, cx: &Context) {
-    let Some((start, end)) = table.def.versioning() else { return };
+    let Some((start, end)) = table.versioning else { return };
     for (column, value) in [(start, now(cx)), (end, CURRENT_END)] {
         if values[column].is_null() || !given(column) {
             values[column] = Value::Timestamp(value);
@@ -74,7 +74,7 @@ pub(crate) fn begin(
     given: &[usize],
     cx: &Context,
 ) -> SqlResult<()> {
-    let Some((start, end)) = table.def.versioning() else { return Ok(()) };
+    let Some((start, end)) = table.versioning else { return Ok(()) };
     fill(table, values, &|column| given.contains(&column), cx);
     match (&values[start], &values[end]) {
         (Value::Timestamp(a), Value::Timestamp(b)) if !given.is_empty() && !before(*a, *b) => {
@@ -100,7 +100,7 @@ pub(crate) fn begin(
 impl Exec<'_, '_> {
     /// Keeps what a changed row was before as a version that ends now.
     pub(crate) fn keep_version(&mut self, table: &Arc<TableHandle>, found: &RowBuf) -> SqlResult<()> {
-        let Some((start, end)) = table.def.versioning() else { return Ok(()) };
+        let Some((start, end)) = table.versioning else { return Ok(()) };
         let now = now(self.cx.values);
         if !before(moment(table, &found.body, start)?, now) {
             return Ok(());
@@ -114,7 +114,7 @@ impl Exec<'_, '_> {
 
     /// Lets a current row end now.
     pub(crate) fn end_row(&mut self, table: &Arc<TableHandle>, found: &RowBuf) -> SqlResult<()> {
-        let Some((_, end)) = table.def.versioning() else { return Ok(()) };
+        let Some((_, end)) = table.versioning else { return Ok(()) };
         let ends = [(end, Value::Timestamp(now(self.cx.values)))];
         let mut version = Vec::new();
         row::rebuild(&table.table.spec().layout, &found.body, &ends, &mut version)?;

@@ -68,7 +68,12 @@ pub(super) fn tables(
     } else {
         found = database(session, named)?;
         database_name = found.def.name.as_str();
-        names = found.tables.iter().map(|(n, t)| (n.as_str(), table_type(t))).collect();
+        // As MariaDB, which tells here of sequences and not of versions.
+        let kind = |t: &TableHandle| match table_type(t) {
+            "SYSTEM VERSIONED" => "BASE TABLE",
+            other => other,
+        };
+        names = found.tables.iter().map(|(n, t)| (n.as_str(), kind(t))).collect();
         names.extend(found.views.keys().map(|n| (n.as_str(), "VIEW")));
     }
     names.sort_unstable();

@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use catalog::{DefaultValue, IndexDef, PRIMARY, TableDef, TableHandle, same_name};
+use catalog::{DefaultValue, IndexDef, PRIMARY, PeriodDef, TableDef, TableHandle, same_name};
 use charset::{Charset, Collation};
 use row_format::{ColumnType, KeyPart};
 use sql_plan::error::{SqlError, SqlResult};
+use sql_plan::versioning::not_versioned;
 use sql_syntax::ast::{self, AlterAction as A};
 
 use super::columns::{self, NewColumn};
@@ -42,6 +43,9 @@ struct Altered<'a> {
     is_work: bool,
     demand: Demand<'a>,
     versioning: versioning::Declared,
+    ended: versioning::Ended,
+    /// It comes when all columns have come and an old one has gone.
+    period: Option<PeriodDef>,
 }
 
 impl Altered<'_> {
@@ -59,6 +63,8 @@ impl Altered<'_> {
             is_work: true,
             demand: Demand::default(),
             versioning: versioning::Declared::default(),
+            ended: versioning::Ended::of(old),
+            period: None,
         }
     }
 }
@@ -343,13 +349,24 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             Ok(())
         }
         A::AddPeriod { if_not_exists, name, start, end } => {
-            if new.def.period.is_some() && *if_not_exists {
-                cx.warnings.note(periods::only_one());
+            let period = periods::of(*name, *start, *end);
+            check_name(&period.name, SqlError::IncorrectColumnName)?;
+            if new.period.is_some() || new.def.period.is_some() && *if_not_exists {
+                let known = periods::only_one();
+                if !*if_not_exists {
+                    return Err(known);
+                }
+                cx.warnings.note(known);
                 return Ok(());
             }
+            new.period = Some(period);
             (new.rebuild, new.counts_rows) = (true, true);
             new.demand.need(Way::Copy, None);
-            periods::add(&mut new.def, periods::of(*name, *start, *end), &new.rules)
+            Ok(())
+        }
+        A::DropPeriod { name, .. } if name.is("system_time") && new.ended.was_named => {
+            new.ended.period = true;
+            Ok(())
         }
         A::DropPeriod { if_exists, name } => {
             let name = name.text();
@@ -359,7 +376,10 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
             missing("PERIOD", &name, *if_exists, cx)
         }
         A::DropSystemVersioning => {
-            versioning::remove(&mut new.def, &mut new.sources, &mut new.indexes)?;
+            if !new.ended.was_versioned {
+                return Err(not_versioned(&new.def.name));
+            }
+            new.ended.versioning = true;
             new.rebuild = true;
             new.demand.need(Way::Copy, None);
             Ok(())
@@ -381,6 +401,9 @@ fn drop_constraint(
     if let Some(at) = rules::find_check(&new.def, name) {
         new.def.checks.remove(at);
         return Ok(());
+    }
+    if new.def.period.as_ref().is_some_and(|p| same_name(&p.name, name)) {
+        return Err(periods::not_a_constraint(name));
     }
     if let Some(at) = new.def.foreign_keys.iter().position(|k| same_name(&k.name, name)) {
         new.def.foreign_keys.remove(at);
@@ -478,9 +501,6 @@ fn drop_column(name: &str, if_exists: bool, new: &mut Altered<'_>, cx: &mut DdlC
     let Some(at) = new.def.column(name).filter(|at| !new.def.columns[*at].hidden) else {
         return missing("COLUMN", name, if_exists, cx);
     };
-    if new.def.columns[at].row_time.is_some() {
-        return Err(SqlError::not_supported("DROP COLUMN of a ROW START or ROW END column"));
-    }
     new.def.columns.remove(at);
     new.sources.remove(at);
     new.rules.forget(name);
@@ -636,6 +656,10 @@ fn finish(
     ignore: bool,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<Outcome> {
+    new.rebuild |= new.ended.finish(&old.def, &mut new.def, &mut new.sources, &mut new.indexes)?;
+    if let Some(period) = new.period.take() {
+        periods::add(&mut new.def, period, &new.rules)?;
+    }
     let mut indexes = std::mem::take(&mut new.indexes);
     if new.def.versioning().is_none() || old.def.versioning().is_none() {
         new.versioning.finish(&mut new.def, &mut indexes)?;

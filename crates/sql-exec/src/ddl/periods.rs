@@ -9,8 +9,9 @@ use sql_plan::error::{SqlError, SqlResult};
 use sql_plan::portion::no_period;
 use sql_syntax::ast;
 
+use super::check_name;
 use super::create::NewIndex;
-use super::rules::{PendingRules, find_check};
+use super::rules::PendingRules;
 
 fn error(errno: u16, text: String) -> SqlError {
     SqlError::Other { errno, state: *b"HY000", text }
@@ -32,6 +33,7 @@ pub(super) fn add(def: &mut TableDef, period: PeriodDef, rules: &PendingRules<'_
     if def.period.is_some() {
         return Err(only_one());
     }
+    check_name(&period.name, SqlError::IncorrectColumnName)?;
     if def.temporary {
         return Err(error(4152, "Application-time period table cannot be temporary".into()));
     }
@@ -68,10 +70,6 @@ pub(super) fn add(def: &mut TableDef, period: PeriodDef, rules: &PendingRules<'_
     }
     if def.columns[start].ty != def.columns[end].ty {
         return Err(error(4153, format!("Fields of PERIOD FOR `{}` have different types", period.name)));
-    }
-    if find_check(def, &period.name).is_some() {
-        let text = format!("Duplicate CHECK constraint name '{}'", period.name);
-        return Err(error(1826, text));
     }
     let expr = format!("{} < {}", quote_name(&def.columns[start].name), quote_name(&def.columns[end].name));
     def.checks.push(CheckDef { name: period.name.clone(), expr });
@@ -130,6 +128,11 @@ pub(super) fn rename_column(def: &mut TableDef, old: &str, new: &str) {
     }
 }
 
+/// Error 4158.
+pub(super) fn not_a_constraint(name: &str) -> SqlError {
+    error(4158, format!("Can't DROP CONSTRAINT `{name}`. Use DROP PERIOD `{name}` for this"))
+}
+
 /// DROP PERIOD; false when there is none of the name.
 pub(super) fn remove(def: &mut TableDef, indexes: &[NewIndex], name: &str) -> SqlResult<bool> {
     if !def.period.as_ref().is_some_and(|p| same_name(&p.name, name)) {
@@ -138,7 +141,9 @@ pub(super) fn remove(def: &mut TableDef, indexes: &[NewIndex], name: &str) -> Sq
     if indexes.iter().any(|i| i.without_overlaps) {
         return Err(no_period(name));
     }
+    if let Some(check) = def.period_check() {
+        def.checks.remove(check);
+    }
     def.period = None;
-    def.checks.retain(|c| !same_name(&c.name, name));
     Ok(true)
 }

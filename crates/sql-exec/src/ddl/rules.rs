@@ -76,7 +76,9 @@ impl<'a> PendingRules<'a> {
 }
 
 pub(super) fn find_check(def: &TableDef, name: &str) -> Option<usize> {
-    def.checks.iter().position(|c| same_name(&c.name, name))
+    // A period is a constraint that only DROP PERIOD knows.
+    let period = def.period_check();
+    (0..def.checks.len()).find(|i| Some(*i) != period && same_name(&def.checks[*i].name, name))
 }
 
 fn add_check(def: &mut TableDef, name: Option<String>, expr: String) -> SqlResult<()> {

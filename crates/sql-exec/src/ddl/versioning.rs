@@ -106,22 +106,18 @@ fn check_period(def: &TableDef, (start, end): &(String, String)) -> SqlResult<()
         let text = format!("PERIOD FOR SYSTEM_TIME must use columns `{}` and `{}`", s.name, e.name);
         return Err(error(4126, text));
     }
-    for column in [s, e] {
-        match column.ty {
-            ColumnType::Timestamp { fsp: 6 } => {}
-            ColumnType::Int { size: row_format::IntSize::Big, unsigned: true } => {
-                return Err(SqlError::not_supported("transaction-precise system versioning"));
-            }
-            _ => {
-                return Err(error(
-                    4110,
-                    format!(
-                        "`{}` must be of type TIMESTAMP(6) for system-versioned table `{}`",
-                        column.name, def.name
-                    ),
-                ));
-            }
-        }
+    let by_transaction = |c: &ColumnDef| c.ty == ColumnType::int(row_format::IntSize::Big, true);
+    let (wanted, fits): (_, &dyn Fn(&ColumnDef) -> bool) = match by_transaction(s) {
+        true => ("BIGINT(20) UNSIGNED", &by_transaction),
+        false => ("TIMESTAMP(6)", &|c| c.ty == ColumnType::Timestamp { fsp: 6 }),
+    };
+    if let Some(column) = [s, e].into_iter().find(|c| !fits(c)) {
+        let (column, table) = (&column.name, &def.name);
+        let text = format!("`{column}` must be of type {wanted} for system-versioned table `{table}`");
+        return Err(error(4110, text));
+    }
+    if by_transaction(s) {
+        return Err(SqlError::not_supported("transaction-precise system versioning"));
     }
     Ok(())
 }
@@ -147,7 +143,7 @@ fn add_hidden(def: &mut TableDef) -> SqlResult<()> {
 pub(super) fn add_to_keys(def: &TableDef, indexes: &mut [NewIndex]) -> SqlResult<()> {
     let Some((start, end)) = def.versioning() else { return Ok(()) };
     let (start, end) = (&def.columns[start], &def.columns[end]);
-    for index in indexes {
+    for index in indexes.iter_mut().filter(|i| !i.without_overlaps) {
         let own = index.parts.len() - usize::from(index.ends_hidden);
         let names = |c: &ColumnDef| index.parts[..own].iter().any(|(name, ..)| same_name(name, &c.name));
         if end.hidden && (names(start) || names(end)) {
@@ -160,6 +156,56 @@ pub(super) fn add_to_keys(def: &TableDef, indexes: &mut [NewIndex]) -> SqlResult
         }
     }
     Ok(())
+}
+
+/// What ALTER TABLE says of the end of versioning.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// The table was versioned, by columns with names of its own.
+    pub(super) was_versioned: bool,
+    pub(super) was_named: bool,
+    /// DROP SYSTEM VERSIONING.
+    pub(super) versioning: bool,
+    /// DROP PERIOD FOR SYSTEM_TIME.
+    pub(super) period: bool,
+}
+
+impl Ended {
+    pub(super) fn of(old: &TableDef) -> Self {
+        let columns = old.versioning();
+        let was_named = columns.is_some_and(|(_, end)| !old.columns[end].hidden);
+        Self { was_versioned: columns.is_some(), was_named, ..Self::default() }
+    }
+
+    /// Completes what an ALTER TABLE has made of a versioned table's columns; true when rows must be copied. Named columns go
+    /// together: then hidden ones take their place, unless versioning goes too.
+    pub(super) fn finish(
+        &self,
+        old: &TableDef,
+        def: &mut TableDef,
+        sources: &mut Vec<ColumnSource>,
+        indexes: &mut Vec<NewIndex>,
+    ) -> SqlResult<bool> {
+        let Some((start, end)) = old.versioning() else { return Ok(false) };
+        let stays = |at: usize| sources.iter().any(|s| matches!(s, ColumnSource::Old(c) if *c == at));
+        let drop = |at: usize| format!("DROP COLUMN `{}`", old.columns[at].name);
+        match (stays(start), stays(end)) {
+            (true, true) if self.versioning && old.columns[end].hidden => remove(def, sources, indexes)?,
+            (true, true) if self.versioning => return Err(missing(def, &drop(start))),
+            (true, true) if self.period => {
+                return Err(missing(def, &format!("{}, {}", drop(start), drop(end))));
+            }
+            (true, true) => return Ok(false),
+            (true, false) => return Err(missing(def, &drop(start))),
+            (false, true) => return Err(missing(def, &drop(end))),
+            (false, false) if self.versioning => def.columns.iter_mut().for_each(|c| c.unversioned = false),
+            (false, false) => {
+                add_hidden(def)?;
+                sources.extend([ColumnSource::Old(start), ColumnSource::Old(end)]);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// CREATE TEMPORARY TABLE ... LIKE: the copy is not versioned, and as in MariaDB has none of the keys with the columns.
@@ -176,11 +222,7 @@ pub(super) fn strip(def: &mut TableDef) {
 }
 
 /// ALTER TABLE ... DROP SYSTEM VERSIONING: the columns go, and leave the keys.
-pub(super) fn remove(
-    def: &mut TableDef,
-    sources: &mut Vec<ColumnSource>,
-    indexes: &mut Vec<NewIndex>,
-) -> SqlResult<()> {
+fn remove(def: &mut TableDef, sources: &mut Vec<ColumnSource>, indexes: &mut Vec<NewIndex>) -> SqlResult<()> {
     let Some((start, end)) = def.versioning() else { return Err(not_versioned(&def.name)) };
     for at in [start.max(end), start.min(end)] {
         let gone = def.columns.remove(at);
@@ -216,7 +258,7 @@ pub(super) fn sources(def: &TableDef, sources: &mut Vec<ColumnSource>, cx: &Cont
 /// Refuses what would change the past, unless `@@system_versioning_alter_history` is KEEP.
 pub(super) fn check_alter(def: &TableDef, actions: &[ast::AlterAction<'_>], keeps: bool) -> SqlResult<()> {
     use ast::AlterAction as A;
-    if keeps || def.versioning().is_none() || actions.iter().any(|a| matches!(a, A::DropSystemVersioning)) {
+    if keeps || def.versioning().is_none() {
         return Ok(());
     }
     let changes = |action: &A<'_>| match action {
