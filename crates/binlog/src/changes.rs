@@ -271,8 +271,16 @@ impl<'a> Changes<'a> {
             })?;
         let image = announce.options & event_options::IMAGE;
         let images = Images::new(&info, image, announce.written);
-        let used =
-            UsedTable { id, options: announce.options, written: announce.written.into(), info, images };
+        // The parts of one table are one table to replicas.
+        let whole = self.tables.iter().find(|known| known.info.definition == info.definition);
+        let (shown, info) = whole.map_or((id, info), |known| (known.id, Arc::clone(&known.info)));
+        let used = UsedTable {
+            id: shown,
+            options: announce.options,
+            written: announce.written.into(),
+            info,
+            images,
+        };
         let index = self.tables.iter().position(|known| known.is(&used)).unwrap_or_else(|| {
             self.tables.push(used);
             self.tables.len() - 1

@@ -24,6 +24,7 @@ use crate::definition::{DatabaseDef, IndexDef, TableDef};
 use crate::dictionary::{self, Entry, OpenAlter};
 use crate::engine::DictionaryEngine;
 use crate::mdl::Locks;
+use crate::partition::PartTrees;
 use crate::program::{ProgramDef, ProgramKind, TriggerDef};
 use crate::session_catalog::SessionCatalog;
 use crate::snapshot::{Database, Snapshot, TableHandle};
@@ -159,14 +160,21 @@ impl Catalog {
     pub(crate) fn open_table(&self, def: &TableDef) -> Arc<Table> {
         let table = self.engine.open_table(def.spec());
         let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        by_id.insert(table.spec().id, table.clone());
+        for part in table.partitions() {
+            by_id.insert(part.spec().id, part.clone());
+        }
+        if table.partitions().is_empty() {
+            by_id.insert(table.spec().id, table.clone());
+        }
         table
     }
 
     /// Removes what nothing names any more.
-    pub(crate) fn give_up(&self, table: TableId, spaces: impl Iterator<Item = SpaceId>) {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(&table);
-        self.engine.close_table(table);
+    pub(crate) fn give_up(&self, tables: &[TableId], spaces: impl Iterator<Item = SpaceId>) {
+        for table in tables {
+            self.by_id.lock().unwrap_or_else(PoisonError::into_inner).remove(table);
+            self.engine.close_table(*table);
+        }
         for space in spaces {
             // A file that cannot be removed now is removed at the next start.
             let _left_for_the_next_start = self.engine.drop_space(space);
@@ -275,7 +283,7 @@ pub struct CatalogChange {
     trx: Option<Trx>,
     edits: Vec<Edit>,
     created: Vec<SpaceId>,
-    dropped: Vec<(TableId, Vec<SpaceId>)>,
+    dropped: Vec<(Vec<TableId>, Vec<SpaceId>)>,
     /// Secondary indexes that go from a table that stays, with the table's space.
     dropped_indexes: Vec<(SpaceId, IndexDef)>,
 }
@@ -303,7 +311,13 @@ impl CatalogChange {
 
     /// The spaces and the runtime state of a table are given up when the change has committed.
     pub fn drop_table(&mut self, table: &TableDef) {
-        self.dropped.push((table.id, table.spaces().collect()));
+        self.dropped.push((table.storage_ids().collect(), table.spaces().collect()));
+    }
+
+    /// Same, of parts that go from a partitioned table that stays.
+    pub fn drop_parts<'p>(&mut self, parts: impl IntoIterator<Item = &'p PartTrees>) {
+        let (ids, spaces) = parts.into_iter().map(|part| (part.id, part.space)).unzip();
+        self.dropped.push((ids, spaces));
     }
 
     /// The tree of a secondary index is given up when the change has committed; its table stays, in `space`.
@@ -449,8 +463,8 @@ impl CatalogChange {
             next.relate();
             self.catalog.snapshot.store(Arc::new(next));
         }
-        for (table, spaces) in self.dropped.drain(..) {
-            self.catalog.give_up(table, spaces.into_iter());
+        for (tables, spaces) in self.dropped.drain(..) {
+            self.catalog.give_up(&tables, spaces.into_iter());
         }
         for (space, index) in self.dropped_indexes.drain(..) {
             // What is not given back now costs space until the table is rebuilt, or until the next start.

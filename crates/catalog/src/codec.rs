@@ -4,7 +4,8 @@
 //! ```text
 //! format u8 = 2 | table id varint | version varint | space varint | schema, name: string | collation u16
 //! comment, options: string | created varint | columns varint, {column} | indexes varint, {index} | rules (`codec_rules`)
-//! [formats varint, {old format}]: only when rows have older layouts (`row_format::OldFormat`)
+//! [formats varint, {old format}]: only when rows have older layouts (`row_format::OldFormat`), or partitions follow
+//! [partitions (`partition`)]: only of a partitioned table
 //! column: name string | type | flags u8 | width varint (0 = none, else + 1) | decimals u8 (255 = none) | default | comment string |
 //!         generated u8 (0 no, 1 virtual, 2 stored) [expression string] | check u8 (0 no, 1) [expression string]
 //!         [row time u8 (1 start, 2 end, + 4 hidden)]
@@ -21,6 +22,8 @@
 //! ```
 //! Strings are a varint length and bytes. A golden test pins the bytes.
 
+use std::sync::Arc;
+
 use base::{Corruption, IndexId, Lsn, PageNo, Put, Reader, SpaceId, TableId};
 use charset::Collation;
 use row_format::{Column, ColumnType, IntSize, KeyPart, OldFormat, RowLayout, RowView, encode_column};
@@ -29,6 +32,7 @@ use types::FixedKind;
 use crate::definition::{
     ColumnDef, DatabaseDef, DefaultLiteral, DefaultValue, Generated, IndexDef, RowTime, TableDef,
 };
+use crate::partition::Partitioning;
 
 pub(crate) const FORMAT: u8 = 2;
 
@@ -53,9 +57,12 @@ impl TableDef {
             encode_index(index, out);
         }
         crate::codec_rules::encode(self, out);
-        if !self.formats.is_empty() {
+        if !self.formats.is_empty() || self.partitioning.is_some() {
             out.put_varint(self.formats.len() as u64);
             self.formats.iter().for_each(|format| format.encode(out));
+        }
+        if let Some(partitioning) = &self.partitioning {
+            partitioning.encode(out);
         }
     }
 
@@ -79,6 +86,7 @@ impl TableDef {
             foreign_keys: Vec::new(),
             sequence: None,
             period: None,
+            partitioning: None,
             temporary: false,
         };
         for _ in 0..r.varint("columns")? {
@@ -92,6 +100,9 @@ impl TableDef {
             for _ in 0..r.length("formats")? {
                 def.formats.push(OldFormat::decode(r, def.columns.len())?);
             }
+        }
+        if !r.is_empty() {
+            def.partitioning = Some(Arc::new(Partitioning::decode(r, def.indexes.len())?));
         }
         r.finish("table definition")?;
         if def.indexes.is_empty() {
@@ -470,6 +481,7 @@ mod tests {
             foreign_keys: Vec::new(),
             sequence: None,
             period: None,
+            partitioning: None,
             temporary: false,
         }
     }
@@ -523,8 +535,7 @@ mod tests {
     #[test]
     fn every_type_round_trips() {
         let c = Collation::UTF8MB4_BIN;
-        let members: std::sync::Arc<[Box<[u8]>]> =
-            vec![b"a".as_slice().into(), b"b".as_slice().into()].into();
+        let members: Arc<[Box<[u8]>]> = vec![b"a".as_slice().into(), b"b".as_slice().into()].into();
         for ty in [
             ColumnType::int(IntSize::Big, true),
             ColumnType::Float { unsigned: true },

@@ -14,6 +14,8 @@ use row_format::{Column, ColumnType, KeyPart, OldFormat, RowLayout};
 use storage::table::{IndexSpec, TableSpec};
 use types::Value;
 
+use crate::partition::Partitioning;
+
 /// Name of a clustered index on the hidden row id; no index of a user may have it.
 pub const HIDDEN_KEY: &str = "GEN_CLUST_INDEX";
 pub const PRIMARY: &str = "PRIMARY";
@@ -204,6 +206,8 @@ pub struct TableDef {
     pub sequence: Option<SequenceDef>,
     /// PERIOD FOR of application time.
     pub period: Option<PeriodDef>,
+    /// How its rows are divided.
+    pub partitioning: Option<Arc<Partitioning>>,
     /// A temporary table: of one session, not in the dictionary.
     pub temporary: bool,
 }
@@ -261,7 +265,15 @@ impl TableDef {
 
     /// Every space that the table has.
     pub fn spaces(&self) -> impl Iterator<Item = SpaceId> + '_ {
-        std::iter::once(self.space).chain(self.indexes.iter().filter_map(|i| i.space))
+        let parts = self.partitioning.iter().flat_map(|p| p.parts().map(|part| part.space));
+        let own = self.partitioning.is_none().then_some(self.space);
+        own.into_iter().chain(parts).chain(self.indexes.iter().filter_map(|i| i.space))
+    }
+
+    /// The ids that storage knows the table by: its own, or those of its parts.
+    pub fn storage_ids(&self) -> impl Iterator<Item = TableId> + '_ {
+        let parts = self.partitioning.iter().flat_map(|p| p.parts().map(|part| part.id));
+        self.partitioning.is_none().then_some(self.id).into_iter().chain(parts)
     }
 
     /// `schema.name`, for messages.
@@ -271,7 +283,7 @@ impl TableDef {
 
     /// What storage needs to open the table.
     pub fn spec(&self) -> TableSpec {
-        TableSpec {
+        let mut spec = TableSpec {
             id: self.id,
             version: self.version,
             space: self.space,
@@ -281,7 +293,10 @@ impl TableDef {
             auto_increment: self.auto_increment(),
             name: self.full_name(),
             definition: if self.temporary { Arc::from([]) } else { self.binlog_definition().into() },
-        }
+            partitions: Vec::new(),
+        };
+        spec.partitions = self.part_specs(&spec);
+        spec
     }
 
     /// What replicas take for the primary key: else the first unique key of whole columns that are never NULL.

@@ -317,6 +317,9 @@ impl TableDef {
         if self.versioning().is_some() {
             out.push_str(" WITH SYSTEM VERSIONING");
         }
+        if let Some(partitioning) = &self.partitioning {
+            partitioning.write(&mut out);
+        }
         out
     }
 

@@ -86,6 +86,7 @@ pub(crate) fn spec() -> TableSpec {
         auto_increment: None,
         name: "mysql.dictionary".to_owned(),
         definition: Arc::default(),
+        partitions: Vec::new(),
     }
 }
 

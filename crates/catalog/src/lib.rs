@@ -12,6 +12,7 @@ mod describe;
 mod dictionary;
 mod engine;
 pub mod mdl;
+pub mod partition;
 pub mod program;
 pub mod sequence;
 mod session_catalog;

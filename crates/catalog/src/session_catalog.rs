@@ -120,7 +120,7 @@ impl SessionCatalog {
         }
         self.changes.fetch_add(1, Ordering::AcqRel);
         for table in tables.values() {
-            self.catalog.give_up(table.def.id, table.def.spaces());
+            self.catalog.give_up(&[table.def.id], table.def.spaces());
         }
     }
 

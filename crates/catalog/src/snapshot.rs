@@ -34,6 +34,8 @@ pub struct TableHandle {
     pub engine: Arc<dyn DictionaryEngine>,
     /// What the planner makes of the definition's expressions, once: this crate knows no expressions.
     pub program: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// Of a partitioned table: what the planner makes of its partitions, once.
+    pub router: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// What ANALYZE TABLE has counted.
     pub statistics: crate::StatisticsCell,
 }
@@ -60,6 +62,7 @@ impl TableHandle {
             triggers: Vec::new(),
             sequence: Mutex::default(),
             program: OnceLock::new(),
+            router: OnceLock::new(),
             statistics: Default::default(),
         }
     }

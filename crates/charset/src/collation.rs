@@ -48,7 +48,7 @@ pub(crate) enum UcaVersion {
 use UcaVersion::{New, Old, Uca400, Uca520, Uca1400};
 
 impl UcaVersion {
-    fn primary(self) -> &'static Table {
+    pub(crate) fn primary(self) -> &'static Table {
         match self {
             Uca400 => &tables::UCA400,
             Uca520 => &tables::UCA520,
@@ -469,7 +469,7 @@ fn bytes<'a>(text: &'a [u8], table: &'static [u8; 256]) -> Bytes<'a> {
     Bytes { text: text.iter(), table }
 }
 
-fn general(text: &[u8]) -> General<'_> {
+pub(crate) fn general(text: &[u8]) -> General<'_> {
     General { text, at: 0, table: &tables::GENERAL }
 }
 

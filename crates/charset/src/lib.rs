@@ -19,6 +19,7 @@
 
 mod charset;
 mod collation;
+mod key_hash;
 mod listing;
 mod multi;
 mod registry;
@@ -28,3 +29,4 @@ mod wide;
 
 pub use charset::{Charset, Unconvertible};
 pub use collation::{Collation, SpacePad};
+pub use key_hash::KeyHash;

@@ -340,6 +340,11 @@ impl Server {
         table.def.spaces().map(|space| pool.space_pages(space).unwrap_or(0) * PAGE).sum()
     }
 
+    /// Bytes of one data file.
+    pub(crate) fn space_bytes(&self, space: SpaceId) -> u64 {
+        self.backend().engine.pool().space_pages(space).unwrap_or(0) * PAGE
+    }
+
     /// The next AUTO_INCREMENT value of a table that has such a column.
     pub(crate) fn auto_increment(&self, table: &TableHandle) -> Option<u64> {
         table.def.auto_increment()?;

@@ -474,7 +474,7 @@ fn all_rows(server: &Server, table: &str) -> Option<Rows> {
         "FILES" => Vec::new(),
         "PERIODS" => each_table(server, period_rows),
         "KEY_PERIOD_USAGE" => each_table(server, key_period_rows),
-        "PARTITIONS" => each_table(server, |t, out| out.push(partition_row(server, t))),
+        "PARTITIONS" => each_table(server, |t, out| partition_rows(server, t, out)),
         "REFERENTIAL_CONSTRAINTS" => {
             let snapshot = server.catalog();
             each_table(server, |t, out| {
@@ -623,7 +623,10 @@ fn table_row(server: &Server, handle: &Arc<TableHandle>) -> Vec<Value> {
         Value::Null,
         s(def.collation.name()),
         Value::Null,
-        s(&def.options),
+        s(&match def.partitioning {
+            Some(_) => format!("{} partitioned", def.options).trim_start().to_owned(),
+            None => def.options.clone(),
+        }),
         s(&def.comment),
         number(0),
         s("N"),
@@ -677,6 +680,40 @@ fn partition_row(server: &Server, handle: &Arc<TableHandle>) -> Vec<Value> {
     row[18..21].clone_from_slice(&table[14..17]);
     (row[22], row[23]) = (s(""), s(""));
     row
+}
+
+/// A row for each part of a partitioned table.
+fn partition_rows(server: &Server, handle: &Arc<TableHandle>, out: &mut Rows) {
+    let whole = partition_row(server, handle);
+    let Some(partitioning) = &handle.def.partitioning else { return out.push(whole) };
+    let each = partitioning.parts_per_partition();
+    let sub_rule = partitioning.sub.as_ref();
+    for (at, part) in handle.table.partitions().iter().enumerate() {
+        let partition = &partitioning.partitions[at / each];
+        let sub = partition.subpartitions.get(at % each);
+        let rows = handle.engine.row_estimate(part, false).unwrap_or(0);
+        let bytes = server.space_bytes(part.spec().space);
+        let mut row = whole.clone();
+        row[3] = s(&partition.name);
+        row[5] = number((at / each) as u64 + 1);
+        row[7] = s(&partitioning.rule.method_name());
+        row[9] = s(&partitioning.rule.expression());
+        if let (Some(sub), Some(rule)) = (sub, sub_rule) {
+            row[4] = s(&sub.name);
+            row[6] = number((at % each) as u64 + 1);
+            row[8] = s(&rule.method_name());
+            row[10] = s(&rule.expression());
+        }
+        row[11] = partition.values.description().map_or(Value::Null, |text| s(&text));
+        (row[12], row[13], row[14]) = (number(rows), number(bytes / rows.max(1)), number(bytes));
+        (row[15], row[16]) = (Value::Null, number(0));
+        if rows == 0 {
+            row[13] = number(0);
+        }
+        row[22] = s(sub.map_or(&partition.options.comment, |sub| &sub.options.comment));
+        row[23] = s("default");
+        out.push(row);
+    }
 }
 
 fn foreign_usage_row(def: &TableDef, key: &ForeignKeyDef, at: usize) -> Vec<Value> {

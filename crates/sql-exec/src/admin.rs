@@ -13,6 +13,7 @@ use types::Value;
 
 use crate::ddl::{DdlContext, storage_error};
 use crate::outcome::Outcome;
+use crate::partitioned;
 use crate::sink::RowSink;
 
 /// Rows between two looks at the kill flag.
@@ -89,8 +90,8 @@ fn checksum(
 fn sum_rows(handle: &Arc<TableHandle>, cx: &mut DdlContext<'_>) -> SqlResult<u32> {
     let failed = |e| storage_error(e, handle.name());
     let mut trx = cx.catalog.engine().begin();
-    let mut scan =
-        trx.scan(&handle.table, 0, KeyRange::all(), Direction::Forward, ReadMode::Consistent).large();
+    let (all, forward, mode) = (KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+    let mut scan = partitioned::scan(&mut trx, handle, 0, all, forward, mode, &None, false).large();
     let generated = |i: usize| handle.def.columns.get(i)?.generated.as_ref();
     let computed = |i: usize| generated(i).is_some_and(|g| !g.stored);
     let (mut buf, mut sum, mut rows) = (RowBuf::new(), 0u32, 0u64);

@@ -8,6 +8,7 @@ use sql_plan::error::{SqlError, SqlResult};
 use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
 
 use crate::ddl::{DdlContext, storage_error};
+use crate::partitioned;
 
 /// Rows between two looks at the kill flag.
 const INTERRUPT_EVERY: u64 = 1024;
@@ -32,10 +33,9 @@ fn count_index(
 ) -> SqlResult<(u64, Vec<u64>)> {
     let failed = |e| storage_error(e, handle.name());
     let mut trx = cx.catalog.engine().begin();
-    let mut scan = trx
-        .scan(&handle.table, number, KeyRange::all(), Direction::Forward, ReadMode::Consistent)
-        .large()
-        .covering(number > 0);
+    let (all, forward, mode) = (KeyRange::all(), Direction::Forward, ReadMode::Consistent);
+    let scan = partitioned::scan(&mut trx, handle, number, all, forward, mode, &None, true);
+    let mut scan = scan.large().covering(number > 0);
     let (mut buf, mut rows) = (RowBuf::new(), 0u64);
     let mut distinct = vec![0u64; columns.len()];
     let mut before: Vec<Option<Vec<u8>>> = vec![None; columns.len()];

@@ -212,7 +212,8 @@ impl Exec<'_, '_> {
         if table.versioning.is_some() {
             self.end_row(table, row)?;
         } else {
-            self.cx.trx.delete(&table.table, row).map_err(|e| self.row_error(e, table, None))?;
+            crate::partitioned::delete(self.cx.trx, table, row)?
+                .map_err(|e| self.row_error(e, table, None))?;
         }
         self.row_deleted(table, &row.body)
     }

@@ -17,6 +17,7 @@ use crate::computed;
 use crate::context::SlotState;
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
+use crate::partitioned;
 use crate::row;
 use crate::row_store::KeptRows;
 use crate::store::{self, Nulls, StoreMode};
@@ -390,7 +391,14 @@ impl Exec<'_, '_> {
                 return Ok(false);
             }
             let before = self.cx.trx.savepoint();
-            let index = match self.cx.trx.insert_or_lock(&table.table, body, strength) {
+            let written = match partitioned::insert_or_lock(self.cx.trx, table, body, strength, &plan.parts) {
+                Err(e) if plan.ignore && partitioned::is_without_partition(&e) => {
+                    self.cx.warnings.warn(e);
+                    return Ok(false);
+                }
+                other => other?,
+            };
+            let index = match written {
                 Ok(()) => {
                     if self.has_relations(table) {
                         match self.row_written(table, None, body) {
@@ -456,7 +464,8 @@ impl Exec<'_, '_> {
         if found.body == body {
             return Ok(());
         }
-        self.cx.trx.update(&table.table, found, body).map_err(|e| self.row_error(e, table, Some(body)))?;
+        let changed = partitioned::update(self.cx.trx, table, found, body)?;
+        changed.map_err(|e| self.row_error(e, table, Some(body)))?;
         self.keep_version(table, found)?;
         progress.affected += 1;
         progress.duplicates += 1;
@@ -477,7 +486,8 @@ impl Exec<'_, '_> {
             .map_err(|c| crate::errors::corrupt(&c))?;
         let mode = ReadMode::Locking { strength: Strength::Exclusive, wait: WaitMode::Wait };
         let mut found = RowBuf::new();
-        match self.cx.trx.get(&table.table, index, &wanted, mode, &mut found) {
+        let part = partitioned::part_of(table, body)?;
+        match self.cx.trx.get(part, index, &wanted, mode, &mut found) {
             Ok(true) => Ok(Some(found)),
             Ok(false) => Ok(None),
             Err(e) => Err(self.row_error(e, table, None)),

@@ -14,13 +14,15 @@ use sql_plan::error::SqlResult;
 use sql_plan::expr::{CompareAs, Expr, Slot};
 use sql_plan::ops;
 use sql_plan::plan::{Access, SelectPlan, Source, TableStep};
-use storage::row::{Direction, KeyRange, ReadMode, RowBuf, Scan};
+use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
 use storage::trx::Isolation;
 use types::Value;
 
 use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
+use crate::group::comes_grouped;
 use crate::keyed_rows::{Keyed, KeyedRows, KeyedStore, Probe};
+use crate::partitioned::{self, TableScan};
 use crate::place::Place;
 use crate::row_store::KeptRows;
 use crate::spill::{Row, weight};
@@ -229,7 +231,7 @@ impl Exec<'_, '_> {
                 let mut buffer = std::mem::take(&mut self.cx.workspace.key);
                 let built = keys::point_key(self, handle, *index, key, &mut buffer);
                 let found = match built {
-                    Ok(PointKey::Ready) => self.lookup(step.slot, handle, *index, &buffer, run.mode),
+                    Ok(PointKey::Ready) => self.lookup(step, handle, *index, &buffer, run.mode),
                     Ok(PointKey::Nothing) => Ok(false),
                     Ok(PointKey::Unusable) => {
                         self.cx.workspace.key = buffer;
@@ -278,19 +280,29 @@ impl Exec<'_, '_> {
     /// Reads one row by a full unique key into the slot.
     fn lookup(
         &mut self,
-        slot: Slot,
+        step: &TableStep,
         handle: &Arc<TableHandle>,
         index: usize,
         key: &[u8],
         mode: ReadMode,
     ) -> SqlResult<bool> {
         self.reads.point();
-        let row = &mut self.cx.workspace.slots[usize::from(slot)];
+        let row = &mut self.cx.workspace.slots[usize::from(step.slot)];
         row.state = SlotState::Packed;
-        match self.cx.trx.get(&handle.table, index, key, mode, &mut row.buf) {
+        let parts = &step.info.parts;
+        match partitioned::get(self.cx.trx, handle, index, key, mode, &mut row.buf, parts)? {
             Ok(found) => Ok(found),
             Err(e) => Err(self.row_error(e, handle, None)),
         }
+    }
+
+    /// Whether what comes behind needs the rows of a step in the order of its index.
+    fn relies_on_order(&self, plan: &SelectPlan, at: usize) -> bool {
+        let grouped = || plan.group.as_ref().is_some_and(|group| comes_grouped(plan, group));
+        // MariaDB reads a whole index in its order, too.
+        matches!(plan.steps[at].access, Access::Index { .. })
+            || self.cx.workspace.place.is_some()
+            || at == 0 && (plan.ordered_by_index || grouped())
     }
 
     #[expect(clippy::too_many_arguments, reason = "one scan's whole description")]
@@ -353,7 +365,10 @@ impl Exec<'_, '_> {
         let slot = usize::from(step.slot);
         // A whole table passes through the buffer pool without staying: point reads beside it keep their pages.
         let whole = range == KeyRange::all() && run.expect.is_none();
-        let mut scan = self.cx.trx.scan(&handle.table, index, range, direction, run.mode);
+        let in_order = handle.def.partitioning.is_some() && self.relies_on_order(run.plan, at);
+        let parts = &step.info.parts;
+        let mut scan =
+            partitioned::scan(self.cx.trx, handle, index, range, direction, run.mode, parts, in_order);
         if whole {
             scan = scan.large();
         }
@@ -393,7 +408,7 @@ impl Exec<'_, '_> {
         &mut self,
         step: &TableStep,
         handle: &TableHandle,
-        scan: &mut Scan,
+        scan: &mut TableScan,
         check_covered: bool,
     ) -> SqlResult<bool> {
         self.count_row()?;
@@ -488,8 +503,9 @@ impl Exec<'_, '_> {
                 let handle = handle.clone();
                 self.prepare_slot(step.slot, &handle);
                 let index = inner.index().unwrap_or(0);
-                let mut scan =
-                    self.cx.trx.scan(&handle.table, index, KeyRange::all(), Direction::Forward, mode).large();
+                let (all, forward, parts) = (KeyRange::all(), Direction::Forward, &step.info.parts);
+                let scan = partitioned::scan(self.cx.trx, &handle, index, all, forward, mode, parts, false);
+                let mut scan = scan.large();
                 loop {
                     self.reads.whole_table(1);
                     let slot = &mut self.cx.workspace.slots[usize::from(step.slot)];

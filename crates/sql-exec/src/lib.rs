@@ -40,6 +40,7 @@ mod load;
 mod outcome;
 mod outfile;
 mod paged;
+mod partitioned;
 mod place;
 mod portion;
 mod reads;

@@ -24,6 +24,7 @@ use crate::computed;
 use crate::context::ExecContext;
 use crate::errors::{corrupt, row_error};
 use crate::exec::Exec;
+use crate::partitioned;
 use crate::row;
 use crate::row_conversion::{Conversions, Reading, reading, wire_of};
 use crate::store::{self, Nulls, StoreMode};
@@ -142,7 +143,7 @@ impl Applier<'_, '_, '_> {
         versioning::fill(self.table, &mut values, &|i| i < image.columns.len(), self.exec.cx.values);
         self.complete(image, &mut values)?;
         row::body_of(&self.table.table.spec().layout, &values, &mut self.body)?;
-        self.exec.cx.trx.insert(&self.table.table, &self.body).map_err(|e| self.error(e, true))?;
+        partitioned::insert(self.exec.cx.trx, self.table, &self.body)?.map_err(|e| self.error(e, true))?;
         self.exec.row_written(self.table, None, &self.body)?;
         self.raise_auto_increment(&values)
     }
@@ -230,7 +231,7 @@ impl Applier<'_, '_, '_> {
         if self.body == self.found.body {
             return Ok(());
         }
-        let changed = self.exec.cx.trx.update(&self.table.table, &self.found, &self.body);
+        let changed = partitioned::update(self.exec.cx.trx, self.table, &self.found, &self.body)?;
         changed.map_err(|e| self.error(e, true))?;
         self.exec.row_written(self.table, Some(&self.found.body), &self.body)
     }
@@ -238,7 +239,7 @@ impl Applier<'_, '_, '_> {
     fn delete(&mut self, before: &Image<'_>) -> SqlResult<()> {
         self.find(before)?;
         // The end of a version is in the event itself.
-        let gone = self.exec.cx.trx.delete(&self.table.table, &self.found);
+        let gone = partitioned::delete(self.exec.cx.trx, self.table, &self.found)?;
         gone.map_err(|e| self.error(e, false))?;
         self.exec.row_deleted(self.table, &self.found.body)
     }
@@ -249,7 +250,8 @@ impl Applier<'_, '_, '_> {
         for index in 0..spec.indexes.len() {
             let usable = if index == 0 { !spec.has_hidden_key() } else { spec.indexes[index].unique };
             if let Some(key) = usable.then(|| self.key_of(index, image)).transpose()?.flatten() {
-                let got = self.exec.cx.trx.get(&self.table.table, index, &key, LOCKING, &mut self.found);
+                let (trx, found) = (&mut *self.exec.cx.trx, &mut self.found);
+                let got = partitioned::get(trx, self.table, index, &key, LOCKING, found, &None)?;
                 return match got.map_err(|e| self.error(e, false))? {
                     true => Ok(()),
                     false => Err(self.not_found()),
@@ -280,8 +282,8 @@ impl Applier<'_, '_, '_> {
     }
 
     fn find_by_reading(&mut self, image: &Image<'_>) -> SqlResult<()> {
-        let mut scan =
-            self.exec.cx.trx.scan(&self.table.table, 0, KeyRange::all(), Direction::Forward, LOCKING).large();
+        let (trx, all, forward) = (&mut *self.exec.cx.trx, KeyRange::all(), Direction::Forward);
+        let mut scan = partitioned::scan(trx, self.table, 0, all, forward, LOCKING, &None, false).large();
         loop {
             match scan.next(self.exec.cx.trx, &mut self.found) {
                 Ok(true) if self.equals(image)? => return Ok(()),

@@ -22,6 +22,7 @@ use crate::computed;
 use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
+use crate::partitioned;
 use crate::row;
 use crate::store::{self, Nulls, StoreMode};
 use crate::trigger;
@@ -325,9 +326,7 @@ impl Exec<'_, '_> {
                 row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
             self.refuse_overlap(table, found, &body)?;
-            self.cx
-                .trx
-                .update(&table.table, found, &body)
+            partitioned::update(self.cx.trx, table, found, &body)?
                 .map_err(|e| self.row_error(e, table, Some(&body)))?;
             if versions {
                 self.keep_version(table, found)?;
@@ -468,6 +467,10 @@ impl Exec<'_, '_> {
 
     /// The key expressions of a plan that reads one row of one table by its primary key.
     fn point_access<'p>(&self, plan: &'p SelectPlan) -> Option<&'p [Expr]> {
+        let is_partitioned = |source: &sql_plan::plan::Source| match source {
+            sql_plan::plan::Source::Table(handle) => handle.def.partitioning.is_some(),
+            _ => false,
+        };
         match plan.steps.as_slice() {
             // ANALYZE counts what a join does.
             [step]
@@ -477,7 +480,7 @@ impl Exec<'_, '_> {
                     && step.outer_end.is_none() =>
             {
                 match &step.access {
-                    Access::Point { index: 0, key, .. } => Some(key),
+                    Access::Point { index: 0, key, .. } if !is_partitioned(&step.source) => Some(key),
                     _ => None,
                 }
             }

@@ -23,13 +23,15 @@ pub(crate) struct FromTable {
     pub(crate) source: Source,
     pub(crate) alias: String,
     pub(crate) hints: Vec<(IndexHintKind, Vec<usize>)>,
+    /// `PARTITION (...)`: the parts that are read.
+    pub(crate) parts: Option<std::sync::Arc<[usize]>>,
     /// Columns that the statement reads of it; `None` when whole rows are needed.
     pub(crate) columns: Option<BTreeSet<usize>>,
 }
 
 impl FromTable {
     pub(crate) fn new(slot: Slot, source: Source, alias: String) -> Self {
-        Self { slot, source, alias, hints: Vec::new(), columns: None }
+        Self { slot, source, alias, hints: Vec::new(), parts: None, columns: None }
     }
 }
 
@@ -538,6 +540,7 @@ fn step(table: FromTable, candidate: Candidate, on: Option<Expr>, covered: Optio
             examined: candidate.examined.max(1.0) as u64,
             possible_keys: candidate.possible_keys,
             covering: false,
+            parts: table.parts,
             key_parts: candidate.key_parts,
         },
     }

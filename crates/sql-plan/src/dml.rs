@@ -20,11 +20,9 @@ use crate::query::base_scope_table;
 use crate::scope::{MergedView, Name, Scope, ScopeTable};
 
 pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) -> SqlResult<InsertPlan> {
-    if !insert.partitions.is_empty() {
-        return Err(SqlError::not_supported("PARTITION of INSERT"));
-    }
     refuse_virtual(planner, &insert.table)?;
     let target = insert_target(planner, insert)?;
+    let parts = crate::partition::selected(&target.table, insert.partitions)?;
     let (table, slot, columns, rules) = (target.table, target.slot, target.columns, target.rules);
     planner.changes(&table)?;
     let replaces = insert.replace || !insert.on_duplicate.is_empty();
@@ -72,6 +70,7 @@ pub(crate) fn insert<'a>(planner: &mut Planner<'a>, insert: &ast::Insert<'a>) ->
         columns,
         source,
         reads_target,
+        parts,
         on_duplicate,
         query_slot,
         ignore: insert.ignore,
@@ -395,6 +394,13 @@ fn moves_in_scan(select: &SelectPlan, target: &UpdateTarget) -> bool {
     let def = &target.table.def;
     let Some(index) = step.access.index() else { return true };
     let changed = |column: usize| target.assignments.iter().any(|a| a.column == column);
+    // A row that moves to another part may be met there again.
+    if crate::partition::router(&target.table).ok().flatten().is_some_and(|r| {
+        let computed = |c: &usize| def.columns[*c].generated.is_some() || def.columns[*c].on_update_now;
+        r.columns().iter().any(|c| changed(*c) || computed(c))
+    }) {
+        return true;
+    }
     let parts = def.indexes[index].parts.iter().chain(&def.indexes[0].parts);
     // A versioned row begins anew.
     let begins = def.versioning().map(|(start, _)| start);

@@ -22,6 +22,7 @@ pub enum Clause {
     Generated,
     Check,
     Default,
+    Partition,
 }
 
 /// One condition of a statement: an error, or a warning where the mode lets the statement go on.
@@ -291,6 +292,7 @@ impl fmt::Display for Clause {
             Self::Generated => "GENERATED ALWAYS AS",
             Self::Check => "CHECK",
             Self::Default => "DEFAULT",
+            Self::Partition => "PARTITION BY",
         })
     }
 }

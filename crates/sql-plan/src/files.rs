@@ -68,8 +68,8 @@ fn fixed_width(table: &TableHandle, target: &LoadTarget) -> SqlResult<usize> {
 }
 
 pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>) -> SqlResult<InsertPlan> {
-    if load.xml || !load.partitions.is_empty() {
-        return Err(SqlError::not_supported("LOAD XML and PARTITION of LOAD DATA"));
+    if load.xml {
+        return Err(SqlError::not_supported("LOAD XML"));
     }
     refuse_virtual(planner, &load.table)?;
     let (schema, name) = planner.table_name(&load.table)?;
@@ -78,6 +78,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
     planner.check_table(&schema, &name, Privileges::INSERT | removes)?;
     let table = planner.base_table(&load.table, &load.table.name.text())?;
     planner.changes(&table)?;
+    let parts = crate::partition::selected(&table, load.partitions)?;
     let slot = planner.new_slot()?;
     planner.guard_slot(slot, &schema, &name);
     let mut targets = Vec::new();
@@ -144,6 +145,7 @@ pub(crate) fn load_data<'a>(planner: &mut Planner<'a>, load: &ast::LoadData<'a>)
         },
         query_slot: None,
         reads_target: false,
+        parts,
         ignore,
         replace: replaces,
         returning: None,

@@ -13,7 +13,7 @@
 //! | `keys` | key ranges of values |
 //! | `views`, `view_text` | views in queries; their text |
 //! | `versioning`, `portion` | FOR SYSTEM_TIME; FOR PORTION OF |
-//! | `program` | expressions of table definitions |
+//! | `program`, `partition` | expressions of table definitions; which part a row lies in |
 //! | `plan`, `expr`, `meta` | the result |
 //! | `eval`, `ops`, `like` | evaluation |
 #![forbid(unsafe_code)]
@@ -39,6 +39,7 @@ pub mod like;
 pub mod meta;
 pub mod ops;
 mod order;
+pub mod partition;
 pub mod plan;
 mod planner;
 pub mod portion;

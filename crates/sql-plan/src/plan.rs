@@ -501,6 +501,8 @@ pub struct StepInfo {
     pub possible_keys: Vec<usize>,
     /// Columns that the statement reads of this table are all in the index.
     pub covering: bool,
+    /// Of a partitioned table: the parts that are read, when not all are.
+    pub parts: Option<Arc<[usize]>>,
     /// A column of this index sits in the key: how many parts.
     pub key_parts: usize,
 }
@@ -587,6 +589,8 @@ pub enum AssignValue {
 
 #[derive(Debug)]
 pub struct InsertPlan {
+    /// Of a partitioned table: the parts that rows may be written into, when not all are.
+    pub parts: Option<Arc<[usize]>>,
     pub table: Arc<TableHandle>,
     pub slot: Slot,
     /// Columns that get values, in the order of the values.

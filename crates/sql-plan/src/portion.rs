@@ -49,6 +49,7 @@ impl<'a> Planner<'a> {
             column.generated.is_none() && column.row_time.is_none() && !column.auto_increment
         };
         let rest = InsertPlan {
+            parts: None,
             slot: self.new_slot()?,
             columns: (0..handle.def.columns.len()).filter(own).collect(),
             table: handle.clone(),

@@ -93,7 +93,7 @@ impl Variables for NoVariables {
 }
 
 /// An expression over a table's columns.
-fn expr_of_text(def: &TableDef, text: &str, clause: Clause) -> SqlResult<Typed> {
+pub(crate) fn expr_of_text(def: &TableDef, text: &str, clause: Clause) -> SqlResult<Typed> {
     let arena = Arena::new();
     let statement = format!("DO ({text})");
     let options = ParseOptions::default();
@@ -110,7 +110,7 @@ fn expr_of_text(def: &TableDef, text: &str, clause: Clause) -> SqlResult<Typed> 
     over_columns(def, expr, clause)
 }
 
-fn over_columns<'a>(def: &TableDef, expr: &ast::Expr<'a>, clause: Clause) -> SqlResult<Typed> {
+pub(crate) fn over_columns<'a>(def: &TableDef, expr: &ast::Expr<'a>, clause: Clause) -> SqlResult<Typed> {
     let cx = PlanContext {
         catalog: Arc::new(Snapshot::default()),
         database: &def.schema,
@@ -167,6 +167,11 @@ pub fn text_of(expr: &ast::Expr<'_>, operand: bool) -> String {
         sql_syntax::print_expr(&mut out, expr, PrintStyle::default());
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The type of an expression of a definition.
+pub fn type_of(def: &TableDef, text: &str, clause: Clause) -> SqlResult<crate::meta::ExprType> {
+    Ok(expr_of_text(def, text, clause)?.ty)
 }
 
 /// Columns that an expression of a definition reads.

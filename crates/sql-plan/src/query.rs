@@ -575,9 +575,6 @@ impl<'a> Planner<'a> {
     }
 
     fn table_factor(&mut self, factor: &ast::TableFactor<'a>, join: &mut JoinInput) -> SqlResult<()> {
-        if !factor.partitions.is_empty() {
-            return Err(SqlError::not_supported("partitions"));
-        }
         let time = factor.system_time;
         let alias = factor.alias.unwrap_or(factor.name.name).text().into_owned();
         if factor.name.database.is_none()
@@ -609,6 +606,9 @@ impl<'a> Planner<'a> {
         }
         self.check_from(&schema, &name)?;
         if let Some(view) = self.view(&schema, &name) {
+            if !factor.partitions.is_empty() {
+                return Err(crate::partition::not_partitioned());
+            }
             return self.in_period(time, &name, |planner| planner.view_factor(&view, alias, join));
         }
         if self.cx.catalog.table(&schema, &name).is_none()
@@ -624,6 +624,7 @@ impl<'a> Planner<'a> {
         self.guard_slot(slot, &schema, &name);
         self.scope_mut().add(base_scope_table(slot, alias.clone(), &handle))?;
         let mut table = FromTable::new(slot, Source::Table(handle.clone()), alias);
+        table.parts = crate::partition::selected(&handle, factor.partitions)?;
         for hint in factor.hints {
             let mut indexes = Vec::new();
             for name in hint.indexes {

@@ -103,6 +103,7 @@ fn sbtest(kernel: &Kernel) -> Arc<Table> {
         auto_increment: None,
         name,
         definition: Arc::default(),
+        partitions: Vec::new(),
     })
 }
 

@@ -160,7 +160,14 @@ impl Engine {
     pub fn open_table(&self, spec: TableSpec) -> Arc<Table> {
         let id = spec.id;
         let table = Table::new(spec);
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&table));
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for part in table.partitions() {
+            tables.insert(part.spec().id, Arc::clone(part));
+        }
+        if table.partitions().is_empty() {
+            tables.insert(id, Arc::clone(&table));
+        }
+        drop(tables);
         table
     }
     /// Forgets a table: it was dropped, or another version of it has been opened.

@@ -6,11 +6,14 @@
 //!     secondary index is unique on its index columns alone, unless one of them is NULL.
 //! T3. The AUTO_INCREMENT counter only grows. What it has handed out and is not the maximum of the live rows is
 //!     remembered on the clustered root page before the row that carries it goes away.
+//! T5. A table with partitions has no trees that anybody reads: its rows lie in those of `partitions`, whose specifications have the
+//!     same layout and the same indexes by position. Which row lies where is not the engine's business. All of them count
+//!     AUTO_INCREMENT values together.
 //! T4. A row version made by a record below `formats.last().until` may have an older layout (`row_format::OldFormat`). Who changes or
 //!     deletes such a row gives it the newest layout first, so a body that stands delete-marked has the layout of its delete.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use base::{IndexId, Lsn, PageNo, SpaceId, TableId};
 use row_format::{KeyPart, OldFormat, RowLayout, Shapes};
@@ -53,6 +56,8 @@ pub struct TableSpec {
     pub name: String,
     /// What a `TableDef` record says of it: [`log_format::definition`]. Empty for a table whose rows never become events.
     pub definition: Arc<[u8]>,
+    /// Of a partitioned table: its parts, each with trees of its own (T5).
+    pub partitions: Vec<TableSpec>,
 }
 
 impl TableSpec {
@@ -94,8 +99,11 @@ pub(crate) fn is_current(tables: &dyn TableSource, table: &Arc<Table>) -> bool {
 pub struct Table {
     spec: TableSpec,
     trees: Vec<Tree>,
-    /// Next AUTO_INCREMENT value; 0 = not read from the tree yet.
-    pub(crate) next_auto: AtomicU64,
+    partitions: Vec<Arc<Self>>,
+    /// Next AUTO_INCREMENT value; 0 = not read from a tree yet. Shared by the parts of a partitioned table.
+    pub(crate) next_auto: Arc<AtomicU64>,
+    /// The trees have been asked for the largest AUTO_INCREMENT value.
+    pub(crate) auto_is_read: AtomicBool,
     /// Values below this are remembered on the clustered root.
     pub(crate) saved_auto: AtomicU64,
     /// Next hidden row id; 0 = not read from the tree yet.
@@ -109,16 +117,24 @@ impl Table {
     /// # Panics
     /// Without a clustered index.
     pub fn new(spec: TableSpec) -> Arc<Self> {
+        Self::counting(spec, Arc::default())
+    }
+
+    fn counting(mut spec: TableSpec, next_auto: Arc<AtomicU64>) -> Arc<Self> {
         assert!(!spec.indexes.is_empty(), "table {} has no clustered index", spec.name);
         let kind = |at: usize| if at == 0 { TreeKind::Clustered } else { TreeKind::Secondary };
         let indexes = spec.indexes.iter().enumerate();
         let trees = indexes
             .map(|(at, i)| Tree::open(i.space.unwrap_or(spec.space), i.root, i.id, kind(at)))
             .collect();
+        let parts = std::mem::take(&mut spec.partitions).into_iter();
+        let partitions = parts.map(|part| Self::counting(part, Arc::clone(&next_auto))).collect();
         Arc::new(Self {
             spec,
             trees,
-            next_auto: AtomicU64::new(0),
+            partitions,
+            next_auto,
+            auto_is_read: AtomicBool::new(false),
             saved_auto: AtomicU64::new(0),
             next_row_id: AtomicU64::new(0),
             row_estimate: AtomicI64::new(-1),
@@ -128,6 +144,10 @@ impl Table {
 
     pub fn spec(&self) -> &TableSpec {
         &self.spec
+    }
+    /// The parts of a partitioned table, in their order; empty for every other table.
+    pub fn partitions(&self) -> &[Arc<Self>] {
+        &self.partitions
     }
     pub fn tree(&self, index: usize) -> &Tree {
         &self.trees[index]

@@ -395,5 +395,6 @@ fn new_table(engine: &Engine, n: usize) -> Result<TableSpec, EngineError> {
         auto_increment: None,
         name: format!("test.t{n}"),
         definition: encoded.into(),
+        partitions: Vec::new(),
     })
 }

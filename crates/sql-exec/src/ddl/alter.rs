@@ -46,6 +46,8 @@ struct Altered<'a> {
     ended: versioning::Ended,
     /// It comes when all columns have come and an old one has gone.
     period: Option<PeriodDef>,
+    /// What happens to the partitions.
+    divide: Option<ast::PartitionAction<'a>>,
 }
 
 impl Altered<'_> {
@@ -65,6 +67,7 @@ impl Altered<'_> {
             versioning: versioning::Declared::default(),
             ended: versioning::Ended::of(old),
             period: None,
+            divide: None,
         }
     }
 }
@@ -110,7 +113,12 @@ pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     new.demand.check_words()?;
     let quick = |a: &A<'_>| matches!(a, A::Rename { .. } | A::DisableKeys | A::EnableKeys);
     new.is_work = !s.actions.iter().all(quick);
-    finish(old, new, s.ignore, cx)
+    match new.divide {
+        Some(ast::PartitionAction::By(_) | ast::PartitionAction::Remove) | None => {
+            finish(old, new, s.ignore, cx)
+        }
+        Some(action) => super::partition_alter::run(&old, &action, cx),
+    }
 }
 
 pub(super) fn create_index(s: &ast::CreateIndex<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
@@ -387,7 +395,10 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
         A::DiscardTablespace | A::ImportTablespace => {
             Err(SqlError::not_supported("transportable tablespaces"))
         }
-        A::Partition(_) => Err(SqlError::not_supported("partitions")),
+        A::Partition(action) => {
+            new.divide = Some(*action);
+            Ok(())
+        }
     }
 }
 
@@ -589,6 +600,7 @@ fn rename_column(at: usize, name: String, new: &mut Altered<'_>) -> SqlResult<()
     let before = std::mem::replace(&mut new.def.columns[at].name, name.clone());
     rules::rename_column(&mut new.def, &before, &name)?;
     periods::rename_column(&mut new.def, &before, &name);
+    super::partition::rename_column(&mut new.def, &before, &name)?;
     for index in &mut new.indexes {
         for (column, ..) in &mut index.parts {
             if same_name(column, &before) {
@@ -678,6 +690,10 @@ fn finish(
     let snapshot = cx.catalog.snapshot();
     let renamed = foreign::Renamed::of(&old.def, &new.def, &moved);
     foreign::check_indexes(&old.def, &new.def, &renamed, &snapshot)?;
+    divide(&old.def, &mut new, cx)?;
+    if let Some(partitioning) = new.def.partitioning.clone() {
+        super::partition::check(&partitioning, &new.def)?;
+    }
     let kept_keys = new.def.foreign_keys.len();
     foreign::finish(std::mem::take(&mut new.foreign), &mut new.def, cx)?;
     let parents = if cx.settings.foreign_keys {
@@ -700,7 +716,7 @@ fn finish(
     let trees = if new.rebuild { None } else { keep_trees(&mut new.def, &previous, &moved) };
     match trees {
         Some(trees) => match way::formats(&old, &new.def, &new.sources, change.trx().log_end()) {
-            Some(formats) if is_possible(&old.def, &trees, &formats) => {
+            Some(formats) if is_possible(&old.def, &new.def, &trees, &formats) => {
                 if !trees.added.is_empty() {
                     online::build(cx, &mut change, &old, &mut new.def, &trees.added)?;
                 }
@@ -758,6 +774,30 @@ fn finish(
     })
 }
 
+/// PARTITION BY and REMOVE PARTITIONING: the rows are copied.
+fn divide(old: &TableDef, new: &mut Altered<'_>, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    match new.divide {
+        Some(ast::PartitionAction::By(written)) => {
+            if old.sequence.is_some() {
+                return Err(SqlError::not_supported("partitions of a sequence"));
+            }
+            new.def.partitioning = None;
+            let made = super::partition::resolve(written, &new.def, cx)?;
+            super::partition::put(&mut new.def, made);
+        }
+        Some(ast::PartitionAction::Remove) => {
+            if new.def.partitioning.take().is_none() {
+                let text = "Partition management on a not partitioned table is not possible";
+                return Err(super::partition::error(1505, text));
+            }
+        }
+        _ => return Ok(()),
+    }
+    (new.rebuild, new.counts_rows) = (true, true);
+    new.demand.need(Way::Copy, None);
+    Ok(())
+}
+
 /// What MariaDB needs for the change as a whole.
 fn demand_of_whole(old: &TableDef, new: &mut Altered<'_>, loses_key: bool) {
     let adds = new.sources.iter().any(|s| !matches!(s, ColumnSource::Old(_)));
@@ -783,9 +823,14 @@ struct Trees {
 
 /// Whether the change is possible without copying: temporary tables are always copied, as in MariaDB, and an index is built from rows
 /// as they are.
-fn is_possible(old: &TableDef, trees: &Trees, formats: &[row_format::OldFormat]) -> bool {
+fn is_possible(old: &TableDef, new: &TableDef, trees: &Trees, formats: &[row_format::OldFormat]) -> bool {
     let same_columns = *formats == old.formats[..];
     let same_trees = trees.added.is_empty() && trees.gone.is_empty();
+    if old.partitioning.is_some() {
+        // The parts have their trees by position.
+        let ids = |def: &TableDef| def.indexes.iter().map(|i| i.id).collect::<Vec<_>>();
+        return same_columns && same_trees && ids(old) == ids(new);
+    }
     if old.temporary { same_columns && same_trees } else { same_columns || trees.added.is_empty() }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use base::Lsn;
+use base::{Lsn, PageNo, SpaceId};
 use catalog::mdl::MdlLock;
+use catalog::partition::{PartTrees, Partitioning};
 use catalog::{CatalogChange, TableDef, TableHandle};
 use row_format::RowView;
 use sql_plan::error::{SqlError, SqlResult};
@@ -19,6 +20,7 @@ use super::{DdlContext, storage_error};
 use crate::computed;
 use crate::context::ExecContext;
 use crate::exec::Exec;
+use crate::partitioned;
 use crate::row;
 use crate::store::{self, Nulls, StoreMode};
 
@@ -26,8 +28,11 @@ use crate::store::{self, Nulls, StoreMode};
 pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlResult<()> {
     let failed = |e: RowError| storage_error(e, "");
     def.id = change.new_table_id();
-    def.space = change.create_space().map_err(failed)?;
     def.formats.clear();
+    if def.partitioning.is_some() {
+        return make_parts(change, def);
+    }
+    def.space = change.create_space().map_err(failed)?;
     // Read views from before do not know this table; its rows look the same to everybody.
     let since = if def.temporary || def.sequence.is_some() { Lsn::NONE } else { change.trx().log_end() };
     for (i, index) in def.indexes.iter_mut().enumerate() {
@@ -35,6 +40,35 @@ pub(super) fn make_trees(change: &mut CatalogChange, def: &mut TableDef) -> SqlR
         (index.id, index.root) = change.create_tree(def.space, i == 0).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Same, for a table with parts: each has trees of its own, the table itself none.
+fn make_parts(change: &mut CatalogChange, def: &mut TableDef) -> SqlResult<()> {
+    let Some(partitioning) = &def.partitioning else { return Ok(()) };
+    let mut partitioning = Partitioning::clone(partitioning);
+    for part in partitioning.parts_mut() {
+        *part = new_part(change, def.indexes.len())?;
+    }
+    def.space = SpaceId(0);
+    if let Some(first) = partitioning.parts().next() {
+        for (index, (id, _)) in def.indexes.iter_mut().zip(&first.indexes) {
+            (index.id, index.root, index.space, index.since) = (*id, PageNo(0), None, first.since);
+        }
+    }
+    def.partitioning = Some(Arc::new(partitioning));
+    Ok(())
+}
+
+/// The empty trees of one part.
+pub(super) fn new_part(change: &mut CatalogChange, indexes: usize) -> SqlResult<PartTrees> {
+    let failed = |e: RowError| storage_error(e, "");
+    let space = change.create_space().map_err(failed)?;
+    let mut part =
+        PartTrees { id: change.new_table_id(), space, since: change.trx().log_end(), indexes: Vec::new() };
+    for i in 0..indexes {
+        part.indexes.push(change.create_tree(space, i == 0).map_err(failed)?);
+    }
+    Ok(part)
 }
 
 /// A table that is not in the catalog yet.
@@ -86,9 +120,11 @@ pub(super) fn copy_rows(
 ) -> SqlResult<u64> {
     let new = open_new(cx, def);
     let kernel = change.trx().kernel().clone();
-    let mut load = BulkLoad::new(&kernel, &new.table);
+    let parts = partitioned::all_parts(&new.table);
+    let mut loads: Vec<BulkLoad<'_>> = parts.iter().map(|part| BulkLoad::new(&kernel, part)).collect();
     let mode = ReadMode::Locking { strength: Strength::Shared, wait: WaitMode::Wait };
-    let mut scan = change.trx().scan(&old.table, 0, KeyRange::all(), Direction::Forward, mode).large();
+    let (all, forward) = (KeyRange::all(), Direction::Forward);
+    let mut scan = partitioned::scan(change.trx(), old, 0, all, forward, mode, &None, false).large();
     let (mut buf, mut body, mut values) = (RowBuf::new(), Vec::new(), Vec::new());
     let forgets = def.versioning().is_none();
     let mut copied = 0;
@@ -122,13 +158,19 @@ pub(super) fn copy_rows(
         if !parents.is_empty() && crate::versioning::is_current(&new, &body)? {
             check_parents(cx, change, &new, parents, &body)?;
         }
-        load.push(change.trx(), &body).map_err(|e| load_error(e, &new, cx.values))?;
+        let into = match sql_plan::partition::router(&new)? {
+            None => 0,
+            Some(router) => router.part_of(&new.table.spec().layout, &body)?,
+        };
+        loads[into].push(change.trx(), &body).map_err(|e| load_error(e, &new, cx.values))?;
         copied += 1;
         if copied % 1024 == 0 && cx.session.interrupted() {
             return Err(SqlError::Interrupted);
         }
     }
-    load.finish(&mut || cx.session.interrupted()).map_err(|e| load_error(e, &new, cx.values))?;
+    for load in loads {
+        load.finish(&mut || cx.session.interrupted()).map_err(|e| load_error(e, &new, cx.values))?;
+    }
     Ok(copied)
 }
 
@@ -255,6 +297,7 @@ pub(super) fn fill_from_query(
         },
         query_slot: None,
         reads_target: false,
+        parts: None,
         ignore: on_duplicate == ast::OnDuplicate::Ignore,
         replace: on_duplicate == ast::OnDuplicate::Replace,
         returning: None,

@@ -42,9 +42,6 @@ pub(super) struct NewIndex {
 }
 
 pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
-    if s.partitioning.is_some() {
-        return Err(SqlError::not_supported("partitions"));
-    }
     let (schema, name) = cx.table_name(&s.name)?;
     if !s.temporary {
         cx.lock_shared_name(&schema, &name)?;
@@ -81,6 +78,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
         foreign_keys: Vec::new(),
         sequence: None,
         period: None,
+        partitioning: None,
         temporary: s.temporary,
     };
     let (mut start, mut like_temporary) = (None, false);
@@ -107,6 +105,7 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
                 finish(&mut def, new.indexes)?;
                 new.rules.finish(&mut def)?;
                 foreign::finish(new.foreign, &mut def, cx)?;
+                divide(s, &mut def, cx)?;
             } else {
                 return super::create_select::table(s, def, new, existing, cx);
             }
@@ -141,6 +140,15 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
     Ok(Outcome::default())
 }
 
+/// PARTITION BY: the columns and keys are complete.
+pub(super) fn divide(s: &ast::CreateTable<'_>, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    if let Some(written) = s.partitioning {
+        let made = super::partition::resolve(written, def, cx)?;
+        super::partition::put(def, made);
+    }
+    Ok(())
+}
+
 /// The definition alone, with the name as seen from the default database.
 pub(super) fn logged_text(def: &TableDef, or_replace: bool, cx: &DdlContext<'_>) -> String {
     let text = def.create_statement(None);
@@ -152,6 +160,12 @@ pub(super) fn logged_text(def: &TableDef, or_replace: bool, cx: &DdlContext<'_>)
 fn like(schema: &str, name: &str, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
     cx.lock_to_read(schema, name)?;
     let source = cx.existing(schema, name)?;
+    if def.temporary && source.def.partitioning.is_some() {
+        return Err(super::partition::error(
+            1506,
+            "Partitioned tables do not support CREATE TEMPORARY TABLE",
+        ));
+    }
     let own = TableDef::clone(def);
     *def = TableDef {
         schema: own.schema,

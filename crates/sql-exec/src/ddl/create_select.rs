@@ -56,6 +56,7 @@ pub(super) fn table(
     finish(&mut def, new.indexes)?;
     new.rules.finish(&mut def)?;
     super::foreign::finish(new.foreign, &mut def, cx)?;
+    super::create::divide(s, &mut def, cx)?;
     let mut change = cx.catalog.change();
     if let Some(old) = existing {
         super::drop::remove(&mut change, &old)?;

@@ -205,6 +205,7 @@ pub(super) fn create(s: &ast::CreateSequence<'_>, cx: &mut DdlContext<'_>) -> Sq
         foreign_keys: Vec::new(),
         sequence: Some(sequence),
         period: None,
+        partitioning: None,
         temporary: false,
     };
     super::create::options(s.options, &mut def, cx)?;

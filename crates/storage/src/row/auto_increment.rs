@@ -88,15 +88,22 @@ fn reserve(kernel: &Kernel, table: &Table, count: u64, step: u64, offset: u64) -
 
 /// The counter; reads it from the tree at first use.
 fn current(kernel: &Kernel, table: &Table) -> Result<u64, RowError> {
-    match table.next_auto.load(Ordering::Relaxed) {
-        0 => {
+    if !table.partitions().is_empty() {
+        for part in table.partitions() {
+            current(kernel, part)?;
+        }
+        return Ok(table.next_auto.load(Ordering::Relaxed).max(1));
+    }
+    match table.auto_is_read.load(Ordering::Acquire) {
+        false => {
             let saved = table.clustered().counter(&kernel.store)?;
             table.saved_auto.fetch_max(saved, Ordering::Relaxed);
             let next = saved.max(largest_in_tree(kernel, table)?.saturating_add(1)).max(1);
             table.next_auto.fetch_max(next, Ordering::Relaxed);
+            table.auto_is_read.store(true, Ordering::Release);
             Ok(table.next_auto.load(Ordering::Relaxed))
         }
-        next => Ok(next),
+        true => Ok(table.next_auto.load(Ordering::Relaxed)),
     }
 }
 
@@ -167,6 +174,9 @@ fn value_in(table: &Table, column: usize, body: &[u8]) -> Result<u64, RowError> 
 
 /// A1: the root remembers everything handed out so far.
 fn save(kernel: &Kernel, table: &Table) -> Result<(), RowError> {
+    if let Some(part) = table.partitions().first() {
+        return save(kernel, part);
+    }
     let next = current(kernel, table)?;
     table.clustered().raise_counter(&kernel.store, next)?;
     table.saved_auto.fetch_max(next, Ordering::Relaxed);
@@ -204,7 +214,7 @@ impl Work<'_> {
     /// True also when nobody knows the counter yet: reading it needs latches.
     pub(super) fn must_remember_auto_increment(&self, table: &Table, body: &[u8]) -> Result<bool, RowError> {
         let Some(column) = table.spec().auto_increment else { return Ok(false) };
-        let known = table.next_auto.load(Ordering::Relaxed) != 0;
+        let known = table.auto_is_read.load(Ordering::Acquire);
         Ok(!known || value_in(table, column, body)? >= table.saved_auto.load(Ordering::Relaxed))
     }
     pub(super) fn must_remember_auto_increment_change(

@@ -31,6 +31,15 @@ impl CheckReport {
     pub fn is_sound(&self) -> bool {
         self.problem_count == 0
     }
+    /// What was found in another part of the same table.
+    fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.entries.resize(self.entries.len().max(other.entries.len()), 0);
+        self.entries.iter_mut().zip(&other.entries).for_each(|(sum, more)| *sum += more);
+        self.problem_count += other.problem_count;
+        self.problems.extend(other.problems);
+        self.problems.truncate(DESCRIBED_MAX);
+    }
     fn problem(&mut self, what: impl FnOnce() -> String) {
         self.problem_count += 1;
         if self.problems.len() < DESCRIBED_MAX {
@@ -59,6 +68,12 @@ impl Trx {
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<CheckReport, RowError> {
         let mut report = CheckReport::default();
+        if !table.partitions().is_empty() {
+            for part in table.partitions() {
+                report.add(self.check_table(part, stop)?);
+            }
+            return Ok(report);
+        }
         self.take_snapshot();
         let kernel = Arc::clone(&self.kernel);
         for index in 0..table.spec().indexes.len() {

@@ -9,6 +9,10 @@ use crate::table::Table;
 impl Kernel {
     /// Estimated rows in a range of an index; delete-marked ones count.
     pub fn records_in_range(&self, table: &Table, index: usize, range: &KeyRange) -> Result<u64, RowError> {
+        if !table.partitions().is_empty() {
+            let rows = |part| self.records_in_range(part, index, range);
+            return table.partitions().iter().map(|part| rows(part)).sum();
+        }
         let (low, high);
         // A bound may be a prefix: what begins with it lies between it and it with 0xff behind.
         let lower = match &range.lower {
@@ -33,6 +37,9 @@ impl Kernel {
     /// Estimated rows of the table. Looked up in the tree at first, then kept moving by inserts and deletes;
     /// `refresh` looks again.
     pub fn row_estimate(&self, table: &Table, refresh: bool) -> Result<u64, RowError> {
+        if !table.partitions().is_empty() {
+            return table.partitions().iter().map(|part| self.row_estimate(part, refresh)).sum();
+        }
         if let (Some(rows), false) = (table.known_rows(), refresh) {
             return Ok(rows);
         }

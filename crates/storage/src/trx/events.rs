@@ -332,6 +332,9 @@ impl Trx {
     /// The columns, a bit each, that the running statement writes in a table. Events of rows that it changes without having said so
     /// have more columns than they need.
     pub fn set_written_columns(&mut self, table: &Table, columns: Arc<[u8]>) {
+        for part in table.partitions() {
+            self.set_written_columns(part, Arc::clone(&columns));
+        }
         let id = table.spec().id;
         if !self.work().may_leave_columns_out(table) {
             return;

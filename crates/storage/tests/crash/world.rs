@@ -266,6 +266,7 @@ fn new_table(engine: &Engine) -> Result<TableSpec, EngineError> {
         name: format!("test.t{space}"),
         // Its rows become events; what it says is not looked at here.
         definition: Arc::from(&b"definition"[..]),
+        partitions: Vec::new(),
     })
 }
 

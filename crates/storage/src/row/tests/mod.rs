@@ -124,6 +124,7 @@ impl World {
             auto_increment: None,
             name: format!("test.t{id}"),
             definition: Arc::default(),
+            partitions: Vec::new(),
         });
         self.tables.0.lock().unwrap().insert(TableId(id), Arc::clone(&table));
         table
