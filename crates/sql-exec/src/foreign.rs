@@ -191,11 +191,11 @@ impl Exec<'_, '_> {
                 (ReferenceAction::Cascade, None) => self.remove_row(table, &row)?,
                 (ReferenceAction::Cascade, Some(values)) => {
                     let changes = child.key.columns.iter().copied().zip(values.iter().cloned()).collect();
-                    self.change_row(table, &row, changes)?;
+                    self.change_row(table, &row, changes, &None)?;
                 }
                 _ => {
                     let changes = child.key.columns.iter().map(|c| (*c, Value::Null)).collect();
-                    self.change_row(table, &row, changes)?;
+                    self.change_row(table, &row, changes, &None)?;
                 }
             }
         }

@@ -393,6 +393,7 @@ impl Exec<'_, '_> {
             let before = self.cx.trx.savepoint();
             let written = match partitioned::insert_or_lock(self.cx.trx, table, body, strength, &plan.parts) {
                 Err(e) if plan.ignore && partitioned::is_without_partition(&e) => {
+                    progress.duplicates += 1;
                     self.cx.warnings.warn(e);
                     return Ok(false);
                 }
@@ -464,7 +465,7 @@ impl Exec<'_, '_> {
         if found.body == body {
             return Ok(());
         }
-        let changed = partitioned::update(self.cx.trx, table, found, body)?;
+        let changed = partitioned::update(self.cx.trx, table, found, body, &None)?;
         changed.map_err(|e| self.row_error(e, table, Some(body)))?;
         self.keep_version(table, found)?;
         progress.affected += 1;
@@ -515,9 +516,16 @@ impl Exec<'_, '_> {
         let kept = u64::from(versioning::keeps_history(table, &changes));
         let changed = if trigger::fires(table, TriggerEvent::Update) {
             let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
-            self.change_own_row(table, &found, changes, &[], mode)?
+            self.change_own_row(table, &found, changes, &[], &plan.parts, mode)
         } else {
-            self.change_row(table, &found, changes)?
+            self.change_row(table, &found, changes, &plan.parts)
+        };
+        let changed = match changed {
+            Err(e) if plan.ignore && partitioned::is_without_partition(&e) => {
+                self.cx.warnings.warn(e);
+                return Ok(());
+            }
+            other => other?,
         };
         if let Some(after) = after {
             self.return_changed(plan, &found, after)?;

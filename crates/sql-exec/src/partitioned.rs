@@ -42,7 +42,7 @@ pub(crate) fn all_parts(table: &Arc<Table>) -> &[Arc<Table>] {
     }
 }
 
-/// True for 1526.
+/// True for 1526 and 1748: the row has no partition, or none that the statement names.
 pub(crate) fn is_without_partition(error: &SqlError) -> bool {
     matches!(error, SqlError::Other { errno: 1526 | 1748, .. })
 }
@@ -56,31 +56,38 @@ pub(crate) fn insert_or_lock(
     parts: &Parts,
 ) -> SqlResult<Result<(), RowError>> {
     let table = part_of(handle, body)?;
-    if let Some(list) = parts
-        && !list.iter().any(|part| Arc::ptr_eq(&handle.table.partitions()[*part], table))
-    {
-        let text = "Found a row not matching the given partition set".to_owned();
-        return Err(SqlError::Other { errno: 1748, state: *b"HY000", text });
-    }
+    refuse_other(handle, table, parts)?;
     Ok(trx.insert_or_lock(table, body, strength))
+}
+
+/// 1748 for a part that is not among those that the statement names.
+fn refuse_other(handle: &TableHandle, part: &Arc<Table>, named: &Parts) -> SqlResult<()> {
+    let Some(list) = named else { return Ok(()) };
+    if list.iter().any(|named| Arc::ptr_eq(&handle.table.partitions()[*named], part)) {
+        return Ok(());
+    }
+    let text = "Found a row not matching the given partition set".to_owned();
+    Err(SqlError::Other { errno: 1748, state: *b"HY000", text })
 }
 
 pub(crate) fn insert(trx: &mut Trx, handle: &TableHandle, body: &[u8]) -> SqlResult<Result<(), RowError>> {
     Ok(trx.insert(part_of(handle, body)?, body))
 }
 
-/// Changes a row that was read; it moves when its new values belong into another part.
+/// Changes a row that was read; it moves when its new values belong into another part, which must be one of `parts`.
 pub(crate) fn update(
     trx: &mut Trx,
     handle: &TableHandle,
     row: &RowBuf,
     body: &[u8],
+    parts: &Parts,
 ) -> SqlResult<Result<(), RowError>> {
     let old = part_of(handle, &row.body)?;
     let new = part_of(handle, body)?;
     if Arc::ptr_eq(old, new) {
         return Ok(trx.update(old, row, body));
     }
+    refuse_other(handle, new, parts)?;
     // The row that may be in the way is met before anything is changed.
     Ok(trx.insert_or_lock(new, body, Strength::Shared).and_then(|()| trx.delete(old, row)))
 }

@@ -231,7 +231,7 @@ impl Applier<'_, '_, '_> {
         if self.body == self.found.body {
             return Ok(());
         }
-        let changed = partitioned::update(self.exec.cx.trx, self.table, &self.found, &self.body)?;
+        let changed = partitioned::update(self.exec.cx.trx, self.table, &self.found, &self.body, &None)?;
         changed.map_err(|e| self.error(e, true))?;
         self.exec.row_written(self.table, Some(&self.found.body), &self.body)
     }

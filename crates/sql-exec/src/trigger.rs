@@ -20,6 +20,7 @@ use types::Value;
 use crate::computed;
 use crate::context::{Firing, Inside};
 use crate::exec::Exec;
+use crate::partitioned::Parts;
 use crate::store::{self, Nulls, StoreMode};
 
 /// Whether a table has triggers for an event.
@@ -163,6 +164,7 @@ impl Exec<'_, '_> {
         found: &RowBuf,
         changes: Changes,
         rules: &[ViewRule],
+        parts: &Parts,
         mode: StoreMode,
     ) -> SqlResult<bool> {
         let old = self.values_of_body(table, &found.body)?;
@@ -191,7 +193,7 @@ impl Exec<'_, '_> {
         let changes = (0..new.len())
             .filter(|i| assigned[*i] && columns[*i].generated.is_none() && columns[*i].row_time.is_none());
         let changes: Changes = changes.map(|i| (i, new[i].clone())).collect();
-        let changed = self.change_row(table, found, changes)?;
+        let changed = self.change_row(table, found, changes, parts)?;
         if table.triggers.iter().any(|t| t.event == TriggerEvent::Update && !t.before) {
             // The row as it was written is in the buffer.
             let body = if changed { std::mem::take(&mut self.cx.workspace.body) } else { found.body.clone() };

@@ -22,7 +22,7 @@ use crate::computed;
 use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
-use crate::partitioned;
+use crate::partitioned::{self, Parts};
 use crate::row;
 use crate::store::{self, Nulls, StoreMode};
 use crate::trigger;
@@ -90,6 +90,8 @@ impl Exec<'_, '_> {
             exec.cx.workspace.slots[usize::from(target.slot)].buf = found;
             match outcome {
                 Ok(c) => changed += u64::from(c),
+                // Left as it is, without a word.
+                Err(e) if plan.ignore && partitioned::is_without_partition(&e) => {}
                 Err(e) if plan.ignore && can_be_ignored(&e) => exec.cx.warnings.warn(e),
                 Err(e) => return Err(e),
             }
@@ -124,6 +126,8 @@ impl Exec<'_, '_> {
             }
             match self.change_through(&plan.targets[i], &buf, changes, mode) {
                 Ok(c) => changed += u64::from(c),
+                // Left as it is, without a word.
+                Err(e) if plan.ignore && partitioned::is_without_partition(&e) => {}
                 Err(e) if plan.ignore && can_be_ignored(&e) => self.cx.warnings.warn(e),
                 Err(e) => return Err(e),
             }
@@ -253,16 +257,16 @@ impl Exec<'_, '_> {
             self.check_view(&target.rules, &values)?;
         }
         if !fires && !self.has_relations(&target.table) {
-            let changed = self.change_row(&target.table, found, changes)?;
+            let changed = self.change_row(&target.table, found, changes, &target.parts)?;
             self.insert_rest()?;
             return Ok(changed);
         }
         let before = self.cx.trx.savepoint();
         let outcome = if fires {
             let mode = StoreMode { nulls: Nulls::ByMode, ..mode };
-            self.change_own_row(&target.table, found, changes, &target.rules, mode)
+            self.change_own_row(&target.table, found, changes, &target.rules, &target.parts, mode)
         } else {
-            self.change_row(&target.table, found, changes)
+            self.change_row(&target.table, found, changes, &target.parts)
                 .and_then(|changed| self.insert_rest().map(|()| changed))
         };
         if matches!(outcome, Err(SqlError::ForeignKeyChild(_) | SqlError::ForeignKeyParent(_))) {
@@ -308,6 +312,7 @@ impl Exec<'_, '_> {
         table: &Arc<TableHandle>,
         found: &RowBuf,
         mut changes: Vec<(usize, Value)>,
+        parts: &Parts,
     ) -> SqlResult<bool> {
         let layout = &table.table.spec().layout;
         let mut body = std::mem::take(&mut self.cx.workspace.body);
@@ -326,7 +331,7 @@ impl Exec<'_, '_> {
                 row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
             self.refuse_overlap(table, found, &body)?;
-            partitioned::update(self.cx.trx, table, found, &body)?
+            partitioned::update(self.cx.trx, table, found, &body, parts)?
                 .map_err(|e| self.row_error(e, table, Some(&body)))?;
             if versions {
                 self.keep_version(table, found)?;

@@ -336,7 +336,10 @@ fn update_in_scope<'a>(planner: &mut Planner<'a>, update: &ast::Update<'a>) -> S
         planner.check_target(slot, Privileges::UPDATE)?;
         match targets.iter_mut().find(|t| t.slot == slot) {
             Some(target) => target.assignments.push(assignment),
-            None => targets.push(UpdateTarget { slot, table, assignments: vec![assignment], rules }),
+            None => {
+                let parts = join.tables.iter().find(|t| t.slot == slot).and_then(|t| t.parts.clone());
+                targets.push(UpdateTarget { slot, table, parts, assignments: vec![assignment], rules });
+            }
         }
     }
     let mut select = find_rows(planner, join, update.order_by, update.limit)?;

@@ -648,6 +648,8 @@ pub struct ViewRule {
 pub struct UpdateTarget {
     pub slot: Slot,
     pub table: Arc<TableHandle>,
+    /// Of a partitioned table: the parts that rows may be moved into, when not all are.
+    pub parts: Option<Arc<[usize]>>,
     pub assignments: Vec<Assignment>,
     pub rules: Vec<ViewRule>,
 }
