@@ -1,4 +1,4 @@
-//! KILL QUERY ends a statement that waits, for whatever it is, within a tenth of a second, and the connection goes on.
+//! KILL QUERY ends a statement that waits, for whatever it is, or computes, within a tenth of a second, and the connection goes on.
 
 use blackbox::Server;
 use std::sync::mpsc;
@@ -51,6 +51,17 @@ const WAITING: &[Case] = &[
     ),
     blocked("LOCK TABLES", &["LOCK TABLES k.small READ"], "LOCK TABLES k.small WRITE"),
     case("MASTER_GTID_WAIT", "SELECT MASTER_GTID_WAIT('0-99-100000', 100)"),
+];
+
+const COMPUTING: &[Case] = &[
+    case(
+        "a window of many partitions",
+        "SELECT MAX(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY v ORDER BY id DESC) n FROM k.rows1) q",
+    ),
+    case(
+        "a window whose frames are as long as the table",
+        "SELECT MAX(n) FROM (SELECT MAX(v) OVER (ORDER BY id ROWS BETWEEN 100000 PRECEDING AND 1 PRECEDING) n FROM k.rows1) q",
+    ),
 ];
 
 fn prepare(server: &Server) {
@@ -112,6 +123,21 @@ fn statements_that_wait_end_at_once() {
         }
     }
     assert!(slow.is_empty(), "{slow:#?}");
+}
+
+#[test]
+fn statements_that_compute_end_at_once() {
+    let server = Server::start(&[]);
+    prepare(&server);
+    let mut c = server.client();
+    c.run("CREATE TABLE k.rows1 (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100), KEY (v))");
+    c.run("INSERT INTO k.rows1 (v) SELECT MD5(seq) FROM k.seq_1_to_200000");
+    for case in COMPUTING {
+        let tries: Vec<Option<Duration>> =
+            (0..TRIES).map(|_| kill_once(&server, case, case.statement)).collect();
+        assert!(!tries.contains(&None), "{}: it ended before the kill", case.what);
+        assert!(tries.iter().flatten().any(|took| *took < LIMIT), "{}: {tries:?}", case.what);
+    }
 }
 
 #[test]

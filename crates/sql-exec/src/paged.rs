@@ -3,9 +3,14 @@
 //! Rows are appended, then read and changed by number. A page that leaves memory is written behind the others when it was changed
 //! (or never written); reading one row of it brings all of it back. Memory holds what its room allows, and four pages at least,
 //! for the places that a frame has: its ends and the current row.
+//!
+//! Every look at a row looks whether the statement was killed: a function may look at the whole partition for each of its rows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use env::files::Temporary;
-use sql_plan::error::SqlResult;
+use sql_plan::error::{SqlError, SqlResult};
 
 use crate::spill::{Row, Space, decode_rows, encode_rows, file_error, over_limit, weight};
 
@@ -16,6 +21,8 @@ const LEAST_PAGES: usize = 4;
 
 pub(crate) struct PagedRows {
     space: Space,
+    /// Set when the statement is killed.
+    killed: Option<Arc<AtomicBool>>,
     pages: Vec<Page>,
     /// Number of the first row of each page.
     starts: Vec<usize>,
@@ -41,9 +48,10 @@ struct Page {
 }
 
 impl PagedRows {
-    pub(crate) fn new(space: Space) -> Self {
+    pub(crate) fn new(space: Space, killed: Option<Arc<AtomicBool>>) -> Self {
         Self {
             space,
+            killed,
             pages: Vec::new(),
             starts: Vec::new(),
             len: 0,
@@ -59,7 +67,15 @@ impl PagedRows {
         self.len
     }
 
+    fn look_for_kill(&self) -> SqlResult<()> {
+        match &self.killed {
+            Some(killed) if killed.load(Ordering::Relaxed) => Err(SqlError::Interrupted),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn push(&mut self, row: Row) -> SqlResult<()> {
+        self.look_for_kill()?;
         let fits =
             self.pages.last().is_some_and(|p| !p.rows.is_empty() && p.rows.len() < ROWS && p.bytes < BYTES);
         if !fits {
@@ -92,6 +108,7 @@ impl PagedRows {
     }
 
     fn find(&mut self, number: usize) -> SqlResult<(usize, usize)> {
+        self.look_for_kill()?;
         let page = self.starts.partition_point(|start| *start <= number) - 1;
         if self.pages[page].rows.is_empty() {
             self.make_room()?;
@@ -177,6 +194,7 @@ impl IntoRows {
             if self.next == self.paged.pages.len() {
                 return Ok(None);
             }
+            self.paged.look_for_kill()?;
             if self.paged.pages[self.next].rows.is_empty() {
                 self.paged.load(self.next)?;
             }
@@ -191,10 +209,26 @@ mod tests {
     use super::*;
     use types::Value;
 
+    fn space(bytes: usize) -> Space {
+        Space { bytes, directory: "/tmp".into(), file: u64::MAX }
+    }
+
+    #[test]
+    fn a_kill_ends_every_look_at_a_row() {
+        let killed = Arc::new(AtomicBool::new(false));
+        let mut rows = PagedRows::new(space(usize::MAX), Some(Arc::clone(&killed)));
+        rows.push(vec![Value::Int(1)]).unwrap();
+        killed.store(true, Ordering::Relaxed);
+        assert!(matches!(rows.push(vec![Value::Int(2)]), Err(SqlError::Interrupted)));
+        assert!(matches!(rows.get(0), Err(SqlError::Interrupted)));
+        assert!(matches!(rows.get_mut(0), Err(SqlError::Interrupted)));
+        assert!(matches!(rows.into_rows().next(), Err(SqlError::Interrupted)));
+    }
+
     #[test]
     fn rows_keep_their_changes_in_memory_and_on_disk() {
         for bytes in [0, 50_000, usize::MAX] {
-            let mut rows = PagedRows::new(Space { bytes, directory: "/tmp".into(), file: u64::MAX });
+            let mut rows = PagedRows::new(space(bytes), None);
             for i in 0..5_000 {
                 rows.push(vec![Value::Int(i), Value::Null]).unwrap();
             }

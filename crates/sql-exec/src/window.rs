@@ -172,7 +172,7 @@ impl Exec<'_, '_> {
     }
 
     fn in_order(&mut self, sorter: Sorter<'_>) -> SqlResult<PagedRows> {
-        let mut rows = PagedRows::new(self.row_space());
+        let mut rows = PagedRows::new(self.row_space(), self.cx.values.interrupted.clone());
         let mut sorted = sorter.finish(self.cx.values)?;
         while let Some(row) = sorted.next(self.cx.values)? {
             rows.push(row)?;
