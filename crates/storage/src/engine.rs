@@ -160,8 +160,10 @@ impl Engine {
     pub fn open_table(&self, spec: TableSpec) -> Arc<Table> {
         let id = spec.id;
         let table = Table::new(spec);
+        self.id_is_used(id);
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         for part in table.partitions() {
+            self.id_is_used(part.spec().id);
             tables.insert(part.spec().id, Arc::clone(part));
         }
         if table.partitions().is_empty() {
@@ -173,6 +175,12 @@ impl Engine {
     /// Forgets a table: it was dropped, or another version of it has been opened.
     pub fn close_table(&self, id: TableId) {
         self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    /// A table that was made before a crash may have no record with its id in the log: its rows were loaded as pages, or it has none.
+    /// Nobody else gets the id, or rollback and purge would look for the rows of one in the trees of the other.
+    fn id_is_used(&self, id: TableId) {
+        self.next_table.fetch_max(id.0 + 1, Ordering::Relaxed);
     }
 
     pub fn new_table_id(&self) -> TableId {
