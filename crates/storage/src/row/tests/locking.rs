@@ -180,35 +180,38 @@ fn a_unique_key_waits_for_the_one_who_is_inserting_or_deleting_it() {
     world.check(&t.0);
 }
 
-#[test]
-fn an_update_of_another_column_does_not_lock_the_unique_entry() {
-    let world = World::new();
+fn three(table: &Table, id: i64, key: i64, value: i64) -> Vec<u8> {
+    body(table, &[Value::Int(id), Value::Int(key), Value::Int(value)])
+}
+
+/// Row (1, 7, 0) of a table with a unique second column, and a transaction that has locked the row by its primary key and made it
+/// (1, 7, 1): the entry is free.
+fn updated_beside_its_unique_entry(world: &World) -> (Arc<Table>, Trx) {
     let t = world.table(1, vec![int(), int(), int()], 1, &[(true, &[1])]);
-    let row = |id, key, value| body(&t, &[Value::Int(id), Value::Int(key), Value::Int(value)]);
     let mut trx = world.begin(RR);
-    trx.insert(&t, &row(1, 7, 0)).unwrap();
+    trx.insert(&t, &three(&t, 1, 7, 0)).unwrap();
     world.commit(trx);
     let mut first = world.begin(RR);
     let mut found = RowBuf::new();
     assert!(first.get(&t, 0, &key_of(&t, 0, &[Value::Int(1)]), EXCLUSIVE, &mut found).unwrap());
-    first.update(&t, &found, &row(1, 7, 1)).unwrap();
+    first.update(&t, &found, &three(&t, 1, 7, 1)).unwrap();
+    (t, first)
+}
+
+#[test]
+fn an_update_of_another_column_does_not_lock_the_unique_entry() {
+    let world = World::new();
+    let (t, _first) = updated_beside_its_unique_entry(&world);
     let mut second = impatient(&world, RR);
-    let refused = second.insert(&t, &row(2, 7, 0));
+    let refused = second.insert(&t, &three(&t, 2, 7, 0));
     assert!(matches!(refused, Err(RowError::DuplicateKey { index: 1 })));
 }
 
 #[test]
 fn skip_locked_by_a_unique_key_passes_a_row_that_is_locked_behind_a_free_entry() {
     let world = World::new();
-    let t = world.table(1, vec![int(), int(), int()], 1, &[(true, &[1])]);
-    let row = |id, key, value| body(&t, &[Value::Int(id), Value::Int(key), Value::Int(value)]);
-    let mut trx = world.begin(RR);
-    trx.insert(&t, &row(1, 7, 0)).unwrap();
-    world.commit(trx);
-    let mut first = world.begin(RR);
+    let (t, first) = updated_beside_its_unique_entry(&world);
     let mut found = RowBuf::new();
-    assert!(first.get(&t, 0, &key_of(&t, 0, &[Value::Int(1)]), EXCLUSIVE, &mut found).unwrap());
-    first.update(&t, &found, &row(1, 7, 1)).unwrap();
     let entry = key_of(&t, 1, &[Value::Int(7)]);
     let mode = |wait| ReadMode::Locking { strength: Strength::Exclusive, wait };
     let mut second = world.begin(RR);
@@ -217,7 +220,7 @@ fn skip_locked_by_a_unique_key_passes_a_row_that_is_locked_behind_a_free_entry()
     assert!(matches!(refused, Err(RowError::NoWait)));
     world.commit(first);
     assert!(second.get(&t, 1, &entry, mode(WaitMode::SkipLocked), &mut found).unwrap());
-    assert_eq!(found.body, row(1, 7, 1));
+    assert_eq!(found.body, three(&t, 1, 7, 1));
 }
 
 #[test]
