@@ -3,9 +3,9 @@
 
     PEER=... bench/clients.py [--work DIR] [--only SUITE,...] [--json FILE]
 
-The suites come from the package registries when this runs (PyPI, npm; the tests of PyMySQL, which PyPI does not have, from a
-source package) and are unpacked under DIR, `target/clients` by default. PEER names the program that starts a real MariaDB, PEER_NAME
-which one (see servers.py); MORSED names the server. Each suite writes `{test: outcome}`; a test counts if it passed on the real server, and all that
+The suites come from the package registries when this runs (PyPI, npm; the tests of PyMySQL, which PyPI does not have, from Debian's
+source package; mysqlclient is built and needs Debian's libmariadb-dev and pkg-config, PHP's checks php-cli and php-mysql) and are
+unpacked under DIR, `target/clients` by default. PEER names the program that starts a real MariaDB, PEER_NAME which one (see servers.py); MORSED names the server. Each suite writes `{test: outcome}`; a test counts if it passed on the real server, and all that
 passes there and not here is listed by name.
 """
 import argparse, json, os, re, subprocess, sys, xml.etree.ElementTree as xml
@@ -63,6 +63,17 @@ class Runner(DiscoverRunner):
 '''
 
 
+def debian_archive():
+    """The archive this machine installs Debian's packages from."""
+    for folder, _, names in os.walk('/etc/apt'):
+        for name in names:
+            if name.endswith(('.list', '.sources')):
+                found = re.search(r'^(?:URIs:|deb)\s+(?:\[.*?\]\s*)?(\S+/debian/?)(?:\s|$)', open(os.path.join(folder, name)).read(), re.M)
+                if found:
+                    return found.group(1)
+    raise SystemExit('no Debian archive in /etc/apt')
+
+
 class Suites:
     def __init__(self, work):
         self.work = os.path.abspath(work)
@@ -93,10 +104,13 @@ class Suites:
         return os.path.join(self.work, find()[0])
 
     def install(self):
-        if not os.path.exists(self.python):
+        # Written last: an install that failed half way is made anew.
+        done = os.path.join(self.work, 'installed')
+        if not os.path.exists(done):
             subprocess.run([sys.executable, '-m', 'venv', os.path.join(self.work, 'venv')], check=True)
             self.pip('install', 'pytest', 'pymysql', 'mysqlclient', 'sqlalchemy', 'django', 'cryptography')
             self.pip('install', '-r', os.path.join(self.source('django'), 'tests', 'requirements', 'py3.txt'))
+            open(done, 'w').close()
 
     def pytest(self, server, name, cwd, arguments, env=None):
         report = os.path.join(self.work, name + '-' + server.kind + '.xml')
@@ -119,7 +133,18 @@ class Suites:
         """The tests of PyMySQL are in its repository, which Debian's source package holds."""
         find = lambda: [d for d in os.listdir(self.work) if d.lower().startswith('pymysql-debian')]
         if not find():
-            raise SystemExit('unpack the source package python-pymysql as %s/pymysql-debian' % self.work)
+            lists = os.path.join(self.work, 'sources.list')
+            with open(lists, 'w') as out:
+                out.write('deb-src %s trixie main\n' % debian_archive())
+            options = ['-o', 'Dir::Etc::sourcelist=' + lists, '-o', 'Dir::Etc::sourceparts=-', '-o', 'Dir::State::lists=' + os.path.join(self.work, 'lists')]
+            os.makedirs(os.path.join(self.work, 'lists', 'partial'), exist_ok=True)
+            subprocess.run(['apt-get', '-q', *options, 'update'], check=True)
+            # Of its files only the original archive is used, so the others may fail.
+            subprocess.run(['apt-get', '-q', *options, 'source', '--download-only', 'python-pymysql'], cwd=self.work)
+            archive = next(n for n in os.listdir(self.work) if re.match(r'python-pymysql_.*\.orig\.tar', n))
+            root = os.path.join(self.work, 'pymysql-debian')
+            os.makedirs(root)
+            subprocess.run(['tar', 'xf', archive, '-C', root, '--strip-components=1'], check=True, cwd=self.work)
         root = os.path.join(self.work, find()[0])
         server.sql('create database if not exists test1; create database if not exists test2')
         base = {'host': '127.0.0.1', 'port': server.port, 'user': 'root', 'password': '', 'use_unicode': True, 'local_infile': True}
