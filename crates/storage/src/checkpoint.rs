@@ -130,6 +130,13 @@ impl Checkpointer {
         Ok(redo_start)
     }
 
+    /// Bytes of log that only the older control block still needs; the next checkpoint lets them go. `binlog`: what the binary log keeps.
+    pub(crate) fn held_by_older_block(&self, binlog: Lsn) -> u64 {
+        let newest = Lsn(self.kept_from.load(Ordering::Relaxed)).min(binlog);
+        let older = Lsn(self.kept_before.load(Ordering::Relaxed)).min(binlog);
+        newest.0.saturating_sub(older.0)
+    }
+
     /// Lets go of log that neither recovery nor the binary log needs, which keeps it from `binlog` on.
     pub(crate) fn release(&self, binlog: Lsn) {
         let kept = self.kept_from.load(Ordering::Relaxed).min(self.kept_before.load(Ordering::Relaxed));

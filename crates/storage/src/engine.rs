@@ -208,9 +208,10 @@ impl Engine {
         self.checkpointer.take(&|| self.facts(), false)
     }
 
-    /// Takes a checkpoint when enough log was written since the last one.
+    /// Takes a checkpoint when enough log was written since the last one, or anything at all while a segment waits for it to go.
     pub fn checkpoint_if_due(&self) -> Result<(), EngineError> {
-        let due = (self.config.checkpoint_age / 8).clamp(1 << 20, 64 << 20);
+        let waits = self.checkpointer.held_by_older_block(self.kept_log()) >= self.config.log_segment_size;
+        let due = if waits { 1 } else { (self.config.checkpoint_age / 8).clamp(1 << 20, 64 << 20) };
         if self.checkpointer.log_since() >= due {
             self.checkpoint()?;
         }

@@ -173,6 +173,37 @@ fn checkpoints_let_go_of_old_segments_and_do_nothing_when_nothing_happened() {
 }
 
 #[test]
+fn a_segment_that_the_older_block_alone_needs_goes_soon() {
+    let sim = SimDisk::new(1);
+    let engine = open(&sim).unwrap();
+    engine.start(engine.clone()).unwrap();
+    let settle = |engine: &Engine| {
+        engine.pool().flush_all().unwrap();
+        engine.purge_some(1).unwrap();
+    };
+    let space = engine.create_space().unwrap();
+    settle(&engine);
+    engine.checkpoint().unwrap();
+    engine.checkpoint().unwrap();
+    // More than a segment, then one checkpoint: the older block still needs all of it.
+    while engine.log().segments().len() < 4 {
+        engine.create_tree(space, TreeKind::Secondary).unwrap();
+    }
+    settle(&engine);
+    engine.checkpoint().unwrap();
+    assert!(engine.log().segments().len() >= 4);
+    let taken = engine.checkpoint_state().0;
+    engine.create_tree(space, TreeKind::Secondary).unwrap();
+    settle(&engine);
+    engine.checkpoint_if_due().unwrap();
+    assert_eq!(engine.checkpoint_state().0, taken + 1, "the log written since is far below what is due");
+    assert!(engine.log().segments().len() <= 2, "{:?}", engine.log().segments());
+    engine.create_tree(space, TreeKind::Secondary).unwrap();
+    engine.checkpoint_if_due().unwrap();
+    assert_eq!(engine.checkpoint_state().0, taken + 1, "nothing waits any more");
+}
+
+#[test]
 fn the_older_control_block_will_do_as_well() {
     let sim = SimDisk::new(1);
     let engine = open(&sim).unwrap();
