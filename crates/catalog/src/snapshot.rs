@@ -82,6 +82,12 @@ impl TableHandle {
     pub fn row_estimate(&self) -> Option<u64> {
         self.engine.row_estimate(&self.table, false)
     }
+
+    /// The same of some of its parts; `None` = all.
+    pub fn row_estimate_of(&self, parts: Option<&[usize]>) -> Option<u64> {
+        let Some(parts) = parts else { return self.row_estimate() };
+        parts.iter().map(|at| self.engine.row_estimate(&self.table.partitions()[*at], false)).sum()
+    }
 }
 
 /// A database with its tables. Table names compare by bytes, as on a case-sensitive file system.

@@ -13,7 +13,7 @@ use event_format::{Event, Query, QueryHead, StatusVariable, gtid_flags_extra, he
 use log_format::record::commit_flags;
 use sql_exec::ddl::{DdlContext, execute_ddl};
 use sql_plan::error::Warnings;
-use sql_syntax::ast::{Statement, TableAdmin};
+use sql_syntax::ast::Statement;
 use storage::row::RowError;
 use storage::trx::Trx;
 
@@ -164,7 +164,7 @@ fn run_admitted(
 pub(crate) fn table_admin(
     session: &mut Session,
     out: &mut Output,
-    statement: &TableAdmin<'_>,
+    statement: &sql_exec::Admin<'_>,
     reply: Reply,
 ) -> Result<(), ClientError> {
     session.values.now_micros = session.now_micros();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use catalog::mdl::MdlHandle;
 use client_error::{ClientError, connection as error};
-use sql_exec::{ExecContext, ExecSettings, Outcome, RowSink, SinkClosed, Workspace};
+use sql_exec::{ExecContext, ExecSettings, ExplainColumns, Outcome, RowSink, SinkClosed, Workspace};
 use sql_plan::PlanContext;
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::meta::ColumnMeta;
@@ -681,11 +681,11 @@ pub(crate) fn run_other(
     text: &[u8],
     reply: Reply,
 ) -> Result<(), ClientError> {
+    if let Some(admin) = sql_exec::admin_of(statement) {
+        return crate::ddl::table_admin(session, out, &admin, reply);
+    }
     if sql_exec::ddl::is_ddl(statement) {
         return crate::ddl::run(session, out, statement, text, reply);
-    }
-    if let Statement::TableAdmin(admin) = statement {
-        return crate::ddl::table_admin(session, out, admin, reply);
     }
     Err(error::not_supported(&statement_name(statement)))
 }
@@ -814,11 +814,15 @@ pub(crate) fn explain(
     };
     let mut writer = session.result_writer(out, reply);
     // A client that has gone is noticed when the reply is sent.
-    let extended = explain.kind == ast::ExplainKind::Extended;
+    let with = match explain.kind {
+        ast::ExplainKind::Extended => ExplainColumns::Filtered,
+        ast::ExplainKind::Partitions => ExplainColumns::Partitions,
+        _ => ExplainColumns::Usual,
+    };
     let rows = if explain.format == ast::ExplainFormat::Json {
         explain_as_json(&plan, &mut writer).unwrap_or(0)
     } else {
-        sql_exec::explain(&plan, extended, &mut writer).unwrap_or(0)
+        sql_exec::explain(&plan, with, &mut writer).unwrap_or(0)
     };
     let stored = writer.into_stored();
     session.finish_rows(out, rows, stored, reply);

@@ -82,7 +82,9 @@ pub fn run_analyzed(
     let outcome = ran?;
     let sent = match json {
         true => crate::explain_json::send(plan, Some(&analysis), sink),
-        false => crate::explain::send_rows(plan, true, Some(&analysis), sink),
+        false => {
+            crate::explain::send_rows(plan, crate::explain::ExplainColumns::Filtered, Some(&analysis), sink)
+        }
     };
     let found_rows = sent.map_err(|_| sql_plan::error::SqlError::Interrupted)?;
     Ok(Outcome { has_rows: true, found_rows, ..outcome })

@@ -18,12 +18,17 @@ use crate::analysis::{Analysis, StepCount};
 use crate::group::comes_grouped;
 use crate::sink::{RowSink, SinkClosed};
 
+/// The most characters that the column `partitions` is announced with.
+const MAX_PARTITIONS_LENGTH: u32 = 8192 * 64;
+
 /// One row of EXPLAIN.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     id: Option<u64>,
     select_type: &'static str,
     pub(crate) table: Option<String>,
+    /// Of a partitioned table: the names of the parts that are read.
+    pub(crate) partitions: Option<String>,
     pub(crate) kind: Option<&'static str>,
     pub(crate) possible_keys: Option<String>,
     pub(crate) key: Option<String>,
@@ -35,8 +40,18 @@ pub(crate) struct Row {
     extra: String,
 }
 
-/// The columns of EXPLAIN, with `filtered` those of EXPLAIN EXTENDED.
-pub fn columns(filtered: bool) -> Vec<ColumnMeta> {
+/// Which columns EXPLAIN has besides the usual ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExplainColumns {
+    Usual,
+    /// EXTENDED: `filtered`.
+    Filtered,
+    /// PARTITIONS: `partitions`.
+    Partitions,
+}
+
+/// The columns of EXPLAIN.
+pub fn columns(with: ExplainColumns) -> Vec<ColumnMeta> {
     let text = |name: &str, length: u32| {
         ColumnMeta::plain(name, ExprType::text(length, Collation::UTF8MB3_GENERAL_CI, Coercibility::Implicit))
     };
@@ -51,7 +66,10 @@ pub fn columns(filtered: bool) -> Vec<ColumnMeta> {
         text("ref", 2048),
         text("rows", 64),
     ];
-    if filtered {
+    if with == ExplainColumns::Partitions {
+        out.insert(3, text("partitions", MAX_PARTITIONS_LENGTH));
+    }
+    if with == ExplainColumns::Filtered {
         out.push(ColumnMeta::plain("filtered", ExprType { length: 4, decimals: 2, ..ExprType::double() }));
     }
     out.push(text("Extra", 255));
@@ -62,21 +80,21 @@ pub fn columns(filtered: bool) -> Vec<ColumnMeta> {
 fn analyze_columns() -> Vec<ColumnMeta> {
     let number =
         |name: &str| ColumnMeta::plain(name, ExprType { length: 4, decimals: 2, ..ExprType::double() });
-    let mut out = columns(true);
+    let mut out = columns(ExplainColumns::Filtered);
     out.insert(9, number("r_rows"));
     out.insert(11, number("r_filtered"));
     out
 }
 
 /// Sends the plan's table.
-pub fn explain(plan: &Plan, extended: bool, sink: &mut dyn RowSink) -> Result<u64, SinkClosed> {
-    send_rows(plan, extended, None, sink)
+pub fn explain(plan: &Plan, with: ExplainColumns, sink: &mut dyn RowSink) -> Result<u64, SinkClosed> {
+    send_rows(plan, with, None, sink)
 }
 
 /// Sends the plan's table, with what its steps did when it has been run.
 pub(crate) fn send_rows(
     plan: &Plan,
-    extended: bool,
+    with: ExplainColumns,
     analysis: Option<&Analysis>,
     sink: &mut dyn RowSink,
 ) -> Result<u64, SinkClosed> {
@@ -106,22 +124,25 @@ pub(crate) fn send_rows(
     }
     match analysis {
         Some(_) => sink.columns(&analyze_columns())?,
-        None => sink.columns(&columns(extended))?,
+        None => sink.columns(&columns(with))?,
     }
     let count = walk.rows.len() as u64;
     for row in walk.rows {
-        send(row, extended, analysis.is_some(), sink)?;
+        send(row, with, analysis.is_some(), sink)?;
     }
     Ok(count)
 }
 
-fn send(row: Row, extended: bool, analyzed: bool, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
+fn send(row: Row, with: ExplainColumns, analyzed: bool, sink: &mut dyn RowSink) -> Result<(), SinkClosed> {
     let text = |t: Option<String>| t.map_or(Value::Null, |t| Value::utf8(&t));
     sink.begin_row();
     sink.value(&row.id.map_or(Value::Null, |v| Value::Int(v as i64)));
     sink.value(&Value::utf8(row.select_type));
     let no_table = row.table.is_none();
     sink.value(&text(row.table));
+    if with == ExplainColumns::Partitions {
+        sink.value(&text(row.partitions));
+    }
     sink.value(&row.kind.map_or(Value::Null, Value::utf8));
     sink.value(&text(row.possible_keys));
     sink.value(&text(row.key));
@@ -132,7 +153,7 @@ fn send(row: Row, extended: bool, analyzed: bool, sink: &mut dyn RowSink) -> Res
     if analyzed {
         sink.value(&number(row.actual.and_then(StepCount::rows)));
     }
-    if extended {
+    if with == ExplainColumns::Filtered {
         sink.value(&row.rows.map_or(Value::Null, |_| Value::Double(100.0)));
     }
     if analyzed {
@@ -209,6 +230,11 @@ impl Walk<'_> {
     }
 
     fn change(&mut self, select: &SelectPlan, buffered: bool) {
+        if reads_no_part(select) && select.never.is_none() {
+            let extra = "No matching rows after partition pruning".to_owned();
+            self.rows.push(Row { id: Some(1), select_type: "SIMPLE", extra, ..Row::default() });
+            return;
+        }
         self.select(select, if has_subquery(select) { "PRIMARY" } else { "SIMPLE" });
         if let Some(row) = self.rows.first_mut() {
             if row.kind == Some("const") || row.kind == Some("ref") {
@@ -225,7 +251,8 @@ impl Walk<'_> {
 
     fn select(&mut self, select: &SelectPlan, select_type: &'static str) {
         let id = self.take_id();
-        if let Some(never) = select.never {
+        let never = never(select);
+        if let Some(never) = never {
             self.rows.push(Row { id: Some(id), select_type, extra: never.to_owned(), ..Row::default() });
         } else if select.steps.is_empty() {
             self.rows.push(Row {
@@ -236,7 +263,7 @@ impl Walk<'_> {
             });
         }
         let first = self.rows.len();
-        if select.never.is_none() {
+        if never.is_none() {
             for (i, step) in select.steps.iter().enumerate() {
                 let row = step_row(id, select_type, select, step, i);
                 let actual = self.analysis.map(|analysis| analysis.of(step));
@@ -246,7 +273,7 @@ impl Walk<'_> {
         for (i, step) in select.steps.iter().enumerate() {
             if let Source::Derived(query) = &step.source {
                 let derived_id = self.next_id;
-                if let Some(row) = self.rows.get_mut(first + i).filter(|_| select.never.is_none()) {
+                if let Some(row) = self.rows.get_mut(first + i).filter(|_| never.is_none()) {
                     row.table = Some(format!("<derived{derived_id}>"));
                 }
                 self.query(query, "DERIVED", false);
@@ -270,6 +297,33 @@ impl Walk<'_> {
             self.query(&subquery.plan, kind, false);
         }
     }
+}
+
+/// Why a query has no rows, whatever its tables hold.
+pub(crate) fn never(select: &SelectPlan) -> Option<&'static str> {
+    let pruned = "Impossible WHERE noticed after reading const tables";
+    select.never.or_else(|| reads_no_part(select).then_some(pruned))
+}
+
+/// The conditions leave no part of a table without whose rows there is no result.
+fn reads_no_part(select: &SelectPlan) -> bool {
+    let mut outer = 0;
+    select.steps.iter().enumerate().any(|(at, step)| {
+        outer = outer.max(step.outer_end.map_or(0, |end| end + 1));
+        at >= outer && step.info.known_parts.as_ref().is_some_and(|parts| parts.is_empty())
+    })
+}
+
+/// The names of the parts that a step reads, between commas; `None` of other tables.
+fn partitions_read(handle: &TableHandle, step: &TableStep) -> Option<String> {
+    let partitioning = handle.def.partitioning.as_ref()?;
+    let names = partitioning.partitions.iter().flat_map(|p| match p.subpartitions.as_slice() {
+        [] => vec![p.name.clone()],
+        subs => subs.iter().map(|s| format!("{}_{}", p.name, s.name)).collect(),
+    });
+    let read = |at: &usize| step.info.known_parts.as_ref().is_none_or(|parts| parts.contains(at));
+    let names: Vec<String> = names.enumerate().filter(|(at, _)| read(at)).map(|(_, name)| name).collect();
+    Some(names.join(","))
 }
 
 pub(crate) fn collect_subqueries<'e>(e: &'e Expr, out: &mut Vec<&'e sql_plan::expr::Subquery>) {
@@ -308,6 +362,7 @@ pub(crate) fn step_row(
     };
     if let Source::Table(handle) = &step.source {
         describe_access(&mut row, handle, select, &step.access);
+        row.partitions = partitions_read(handle, step);
         let names: Vec<&str> =
             step.info.possible_keys.iter().map(|i| handle.def.indexes[*i].name.as_str()).collect();
         row.possible_keys = (!names.is_empty()).then(|| names.join(","));

@@ -11,7 +11,7 @@ use sql_plan::plan::{
 use types::Value;
 
 use crate::analysis::{Analysis, StepCount};
-use crate::explain::{Row, collect_subqueries, step_row};
+use crate::explain::{Row, collect_subqueries, never, step_row};
 use crate::group::comes_grouped;
 use crate::sink::{RowSink, SinkClosed};
 
@@ -121,7 +121,7 @@ impl Walk<'_> {
     fn select(&mut self, select: &SelectPlan) -> Json {
         let id = self.take_id();
         let mut members = vec![("select_id", Json::Number(id))];
-        let message = select.never.or(select.steps.is_empty().then_some("No tables used"));
+        let message = never(select).or(select.steps.is_empty().then_some("No tables used"));
         if let Some(text) = message {
             members.push(("table", Json::Object(vec![("message", Json::Text(text.to_owned()))])));
         } else {
@@ -168,10 +168,11 @@ impl Walk<'_> {
 
 fn table_members(row: Row, step: &TableStep, actual: Option<StepCount>) -> Vec<(&'static str, Json)> {
     let list = |text: &str| Json::List(text.split(',').map(|t| Json::Text(t.to_owned())).collect());
-    let mut members = vec![
-        ("table_name", Json::Text(row.table.unwrap_or_default())),
-        ("access_type", Json::Text(row.kind.unwrap_or("ALL").to_owned())),
-    ];
+    let mut members = vec![("table_name", Json::Text(row.table.unwrap_or_default()))];
+    if let Some(partitions) = &row.partitions {
+        members.push(("partitions", list(partitions)));
+    }
+    members.push(("access_type", Json::Text(row.kind.unwrap_or("ALL").to_owned())));
     if let Some(keys) = &row.possible_keys {
         members.push(("possible_keys", list(keys)));
     }

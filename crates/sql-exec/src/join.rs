@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use sql_plan::error::SqlResult;
 use sql_plan::expr::{CompareAs, Expr, Slot};
 use sql_plan::ops;
+use sql_plan::partition::prune;
 use sql_plan::plan::{Access, SelectPlan, Source, TableStep};
 use storage::row::{Direction, KeyRange, ReadMode, RowBuf};
 use storage::trx::Isolation;
@@ -22,7 +23,7 @@ use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
 use crate::group::comes_grouped;
 use crate::keyed_rows::{Keyed, KeyedRows, KeyedStore, Probe};
-use crate::partitioned::{self, TableScan};
+use crate::partitioned::{self, Parts, TableScan};
 use crate::place::Place;
 use crate::row_store::KeptRows;
 use crate::spill::{Row, weight};
@@ -74,6 +75,8 @@ pub(crate) struct JoinRun<'r> {
     semi_consistent: bool,
     /// Whether the outer join group that starts at each step has found a match.
     matched: SmallVec<[bool; 8]>,
+    /// Of partitioned tables: the parts that each step reads, when it has begun.
+    parts: SmallVec<[Option<Parts>; 8]>,
 }
 
 impl<'r> JoinRun<'r> {
@@ -84,7 +87,8 @@ impl<'r> JoinRun<'r> {
         isolation: Isolation,
     ) -> Self {
         let semi_consistent = plan.semi_consistent && isolation <= Isolation::ReadCommitted;
-        Self { plan, mode, expect, semi_consistent, matched: SmallVec::from_elem(false, plan.steps.len()) }
+        let matched = SmallVec::from_elem(false, plan.steps.len());
+        Self { plan, mode, expect, semi_consistent, matched, parts: SmallVec::new() }
     }
 }
 
@@ -231,7 +235,7 @@ impl Exec<'_, '_> {
                 let mut buffer = std::mem::take(&mut self.cx.workspace.key);
                 let built = keys::point_key(self, handle, *index, key, &mut buffer);
                 let found = match built {
-                    Ok(PointKey::Ready) => self.lookup(step, handle, *index, &buffer, run.mode),
+                    Ok(PointKey::Ready) => self.lookup(run, at, step, handle, *index, &buffer),
                     Ok(PointKey::Nothing) => Ok(false),
                     Ok(PointKey::Unusable) => {
                         self.cx.workspace.key = buffer;
@@ -280,20 +284,41 @@ impl Exec<'_, '_> {
     /// Reads one row by a full unique key into the slot.
     fn lookup(
         &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
         step: &TableStep,
         handle: &Arc<TableHandle>,
         index: usize,
         key: &[u8],
-        mode: ReadMode,
     ) -> SqlResult<bool> {
         self.reads.point();
+        let parts = &self.parts_read(run, at, step, handle)?;
         let row = &mut self.cx.workspace.slots[usize::from(step.slot)];
         row.state = SlotState::Packed;
-        let parts = &step.info.parts;
-        match partitioned::get(self.cx.trx, handle, index, key, mode, &mut row.buf, parts)? {
+        match partitioned::get(self.cx.trx, handle, index, key, run.mode, &mut row.buf, parts)? {
             Ok(found) => Ok(found),
             Err(e) => Err(self.row_error(e, handle, None)),
         }
+    }
+
+    /// The parts of a partitioned table that a step reads: those that the statement names, without those whose rows its conditions
+    /// cannot want. `None` = all, and of other tables.
+    fn parts_read(
+        &mut self,
+        run: &mut JoinRun<'_>,
+        at: usize,
+        step: &TableStep,
+        handle: &TableHandle,
+    ) -> SqlResult<Parts> {
+        let Some(filter) = &step.info.prune else { return Ok(step.info.parts.clone()) };
+        if let Some(Some(known)) = run.parts.get(at) {
+            return Ok(known.clone());
+        }
+        let wanted = prune::parts_within(self, handle, filter)?;
+        let parts = prune::both(&step.info.parts, &wanted);
+        run.parts.resize(run.plan.steps.len(), None);
+        run.parts[at] = Some(parts.clone());
+        Ok(parts)
     }
 
     /// Whether what comes behind needs the rows of a step in the order of its index.
@@ -366,7 +391,7 @@ impl Exec<'_, '_> {
         // A whole table passes through the buffer pool without staying: point reads beside it keep their pages.
         let whole = range == KeyRange::all() && run.expect.is_none();
         let in_order = handle.def.partitioning.is_some() && self.relies_on_order(run.plan, at);
-        let parts = &step.info.parts;
+        let parts = &self.parts_read(run, at, step, handle)?;
         let mut scan =
             partitioned::scan(self.cx.trx, handle, index, range, direction, run.mode, parts, in_order);
         if whole {
@@ -430,7 +455,7 @@ impl Exec<'_, '_> {
         let table = match self.hashes.get(&step.slot) {
             Some(table) => table.clone(),
             None => {
-                let table = Arc::new(self.build_hash(run.mode, step, (inner, filter), build, compare)?);
+                let table = Arc::new(self.build_hash(run, at, step, (inner, filter), build, compare)?);
                 self.hashes.insert(step.slot, table.clone());
                 table
             }
@@ -487,7 +512,8 @@ impl Exec<'_, '_> {
 
     fn build_hash(
         &mut self,
-        mode: ReadMode,
+        run: &mut JoinRun<'_>,
+        at: usize,
         step: &TableStep,
         (inner, filter): (&Access, Option<&Expr>),
         build: &[Expr],
@@ -503,7 +529,8 @@ impl Exec<'_, '_> {
                 let handle = handle.clone();
                 self.prepare_slot(step.slot, &handle);
                 let index = inner.index().unwrap_or(0);
-                let (all, forward, parts) = (KeyRange::all(), Direction::Forward, &step.info.parts);
+                let parts = &self.parts_read(run, at, step, &handle)?;
+                let (all, forward, mode) = (KeyRange::all(), Direction::Forward, run.mode);
                 let scan = partitioned::scan(self.cx.trx, &handle, index, all, forward, mode, parts, false);
                 let mut scan = scan.large();
                 loop {

@@ -66,13 +66,13 @@ mod versioning;
 mod window;
 mod written;
 
-pub use admin::table_admin;
+pub use admin::{Admin, admin_of, table_admin};
 pub use analysis::run_analyzed;
 pub use context::{
     ExecContext, ExecSettings, Firing, Inside, RoutineState, SessionState, Suspended, Work, Workspace,
     lock_tables, mdl_error,
 };
-pub use explain::{columns as explain_columns, explain};
+pub use explain::{ExplainColumns, columns as explain_columns, explain};
 pub use explain_json::explain_json;
 pub use outcome::Outcome;
 pub use place::Place;

@@ -136,6 +136,21 @@ fn dml() {
 }
 
 #[test]
+fn pruning() {
+    run_file("pruning");
+}
+
+#[test]
+fn partition_checks() {
+    run_file("partition_checks");
+}
+
+#[test]
+fn key_types() {
+    run_file("key_types");
+}
+
+#[test]
 fn ddl() {
     run_file("ddl");
 }

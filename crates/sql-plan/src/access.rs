@@ -5,12 +5,14 @@
 //! index costs a second descent.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use sql_syntax::ast::IndexHintKind;
 
 use crate::error::SqlResult;
 use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet};
+use crate::partition::prune::{self, Filter};
 use crate::plan::{Access, OuterEnd, QueryBody, QueryPlan, SelectPlan, Source, StepInfo, TableStep};
 use crate::planner::Planner;
 use crate::query::{is_always, is_never, slots_of};
@@ -24,14 +26,30 @@ pub(crate) struct FromTable {
     pub(crate) alias: String,
     pub(crate) hints: Vec<(IndexHintKind, Vec<usize>)>,
     /// `PARTITION (...)`: the parts that are read.
-    pub(crate) parts: Option<std::sync::Arc<[usize]>>,
+    pub(crate) parts: Option<Arc<[usize]>>,
+    /// What the conditions say of the parts.
+    pub(crate) prune: Option<Arc<Filter>>,
+    /// The parts that are read, as far as they are known.
+    pub(crate) known_parts: Option<Arc<[usize]>>,
+    /// The order in which its rows are wanted, and how many of them.
+    pub(crate) first_rows: Option<(Vec<usize>, f64)>,
     /// Columns that the statement reads of it; `None` when whole rows are needed.
     pub(crate) columns: Option<BTreeSet<usize>>,
 }
 
 impl FromTable {
     pub(crate) fn new(slot: Slot, source: Source, alias: String) -> Self {
-        Self { slot, source, alias, hints: Vec::new(), parts: None, columns: None }
+        Self {
+            slot,
+            source,
+            alias,
+            hints: Vec::new(),
+            parts: None,
+            prune: None,
+            known_parts: None,
+            first_rows: None,
+            columns: None,
+        }
     }
 }
 
@@ -91,10 +109,14 @@ pub(crate) fn optimise(
     }
     plan.gate = Expr::and(gate);
     propagate_constants(&mut conditions, &own);
+    prune_parts(planner, &mut join.tables, &join.groups, &conditions);
     let fixed = !join.groups.is_empty() || join.straight;
     let mut bound = SlotSet::default();
     let mut remaining: Vec<(usize, FromTable)> = join.tables.into_iter().enumerate().collect();
     let single = remaining.len() == 1;
+    if let [(_, table)] = &mut remaining[..] {
+        table.first_rows = crate::order::first_rows_to_change(plan, table.slot);
+    }
     while !remaining.is_empty() {
         let pick = if fixed || single { 0 } else { cheapest(planner, &remaining, &conditions, &bound, &own) };
         let (at, table) = remaining.remove(pick);
@@ -113,6 +135,29 @@ pub(crate) fn optimise(
     crate::order::use_index_order(plan);
     crate::covering::use_covering_indexes(plan);
     Ok(())
+}
+
+/// Which parts of partitioned tables the conditions leave. Of the right side of an outer join its own condition counts.
+fn prune_parts(
+    planner: &Planner<'_>,
+    tables: &mut [FromTable],
+    groups: &[OuterGroup],
+    conditions: &[Condition],
+) {
+    for (at, table) in tables.iter_mut().enumerate() {
+        let Source::Table(handle) = &table.source else { continue };
+        if handle.def.partitioning.is_none() {
+            continue;
+        }
+        let group = groups.iter().find(|g| (g.start..=g.end).contains(&at));
+        let filter = match group {
+            Some(group) => prune::filter_of(handle, table.slot, group.on.iter()),
+            None => prune::filter_of(handle, table.slot, conditions.iter().map(|c| &c.expr)),
+        };
+        let known = filter.as_ref().and_then(|f| prune::known_parts(handle, f, &planner.context));
+        table.known_parts = prune::both(&table.parts, &known);
+        table.prune = filter.map(Arc::new);
+    }
 }
 
 /// Which columns of each table are read: an index may hold them all.
@@ -341,6 +386,8 @@ fn choose(
                 hints: &table.hints,
                 columns: table.columns.as_ref(),
                 context: &planner.context,
+                parts: table.known_parts.as_deref(),
+                first_rows: table.first_rows.as_ref(),
             };
             range::candidates(&wanted, conditions, own, bound)
         }
@@ -541,6 +588,8 @@ fn step(table: FromTable, candidate: Candidate, on: Option<Expr>, covered: Optio
             possible_keys: candidate.possible_keys,
             covering: false,
             parts: table.parts,
+            prune: table.prune,
+            known_parts: table.known_parts,
             key_parts: candidate.key_parts,
         },
     }

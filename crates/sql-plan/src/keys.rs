@@ -121,33 +121,46 @@ fn interval_bounds<E: Env + ?Sized>(
     part: &KeyPart,
     interval: &Interval,
 ) -> SqlResult<Option<Option<(Bound<Vec<u8>>, Bound<Vec<u8>>)>>> {
-    let ty = table.def.columns[part.column].ty.clone();
+    let column = &table.def.columns[part.column];
     let field = |value: &Value| {
         let mut out = Vec::new();
         put(table, part, value, &mut out);
         out
     };
-    let point = |value: &Value| {
-        let f = field(value);
-        Some(Some((Bound::Included(f.clone()), Bound::Included(f))))
-    };
+    if let Interval::Prefix(e) = interval {
+        return prefix_interval(env, &column.ty, part, e, &field);
+    }
+    let found = value_bounds(env, &column.ty, column.nullable, interval)?;
+    Ok(found.map(|bounds| bounds.map(|(low, high)| (low.map(|v| field(&v)), high.map(|v| field(&v))))))
+}
+
+/// Bounds of a column's values; without a lower one NULLs are left out. `None` = not to be told, `Some(None)` = empty.
+#[expect(clippy::type_complexity, reason = "as `interval_bounds`")]
+pub(crate) fn value_bounds<E: Env + ?Sized>(
+    env: &mut E,
+    ty: &ColumnType,
+    nullable: bool,
+    interval: &Interval,
+) -> SqlResult<Option<Option<(Bound<Value>, Bound<Value>)>>> {
+    let point = |value: Value| Some(Some((Bound::Included(value.clone()), Bound::Included(value))));
     Ok(match interval {
-        Interval::Eq(e) | Interval::NullSafeEq(e) => match place(&ty, e.eval(env)?, env.context()) {
-            Place::Value(value) => point(&value),
-            Place::Null if matches!(interval, Interval::NullSafeEq(_)) => point(&Value::Null),
+        Interval::Eq(e) | Interval::NullSafeEq(e) => match place(ty, e.eval(env)?, env.context()) {
+            Place::Value(value) => point(value),
+            Place::Null if matches!(interval, Interval::NullSafeEq(_)) => point(Value::Null),
             Place::Unusable => None,
             _ => Some(None),
         },
-        Interval::Null if !table.def.columns[part.column].nullable => Some(None),
-        Interval::Null => point(&Value::Null),
+        Interval::Null if !nullable => Some(None),
+        Interval::Null => point(Value::Null),
         Interval::NotNull => Some(Some((Bound::Unbounded, Bound::Unbounded))),
-        Interval::Prefix(e) => prefix_interval(env, &ty, part, e, &field)?,
+        // The values that begin with a text are no interval of values.
+        Interval::Prefix(_) => None,
         Interval::Between { low, high } => {
             let lower = match low {
                 None => Bound::Unbounded,
-                Some((e, included)) => match place(&ty, e.eval(env)?, env.context()) {
-                    Place::Value(v) if *included => Bound::Included(field(&v)),
-                    Place::Value(v) | Place::After(v) => Bound::Excluded(field(&v)),
+                Some((e, included)) => match place(ty, e.eval(env)?, env.context()) {
+                    Place::Value(v) if *included => Bound::Included(v),
+                    Place::Value(v) | Place::After(v) => Bound::Excluded(v),
                     Place::Below => Bound::Unbounded,
                     Place::Above | Place::Null => return Ok(Some(None)),
                     Place::Unusable => return Ok(None),
@@ -155,9 +168,9 @@ fn interval_bounds<E: Env + ?Sized>(
             };
             let upper = match high {
                 None => Bound::Unbounded,
-                Some((e, included)) => match place(&ty, e.eval(env)?, env.context()) {
-                    Place::Value(v) if !included => Bound::Excluded(field(&v)),
-                    Place::Value(v) | Place::After(v) => Bound::Included(field(&v)),
+                Some((e, included)) => match place(ty, e.eval(env)?, env.context()) {
+                    Place::Value(v) if !included => Bound::Excluded(v),
+                    Place::Value(v) | Place::After(v) => Bound::Included(v),
                     Place::Above => Bound::Unbounded,
                     Place::Below | Place::Null => return Ok(Some(None)),
                     Place::Unusable => return Ok(None),

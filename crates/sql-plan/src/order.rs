@@ -16,6 +16,8 @@ pub(crate) fn use_index_order(plan: &mut SelectPlan) {
         return;
     }
     let limited = plan.limit.count.is_some();
+    let first = plan.steps.first().and_then(|step| first_rows_to_change(plan, step.slot));
+    let first = first.filter(|_| plan.steps.len() == 1).map(|(_, limit)| limit);
     let Some(step) = plan.steps.first_mut() else { return };
     if step.outer_end.is_some() {
         return;
@@ -42,7 +44,7 @@ pub(crate) fn use_index_order(plan: &mut SelectPlan) {
         }
         Access::Index { .. } | Access::Hash { .. } | Access::Rows => false,
     };
-    if satisfied || limited && switch_to_ordered_index(step, &columns, descending) {
+    if satisfied || limited && switch_to_ordered_index(step, &columns, descending, first) {
         plan.order.clear();
         plan.ordered_by_index = true;
     }
@@ -64,7 +66,7 @@ fn plain_order(order: &[SortKey], slot: Slot) -> Option<(Vec<usize>, bool)> {
 }
 
 /// Whether an index read with these part ranges gives rows ordered by `columns`.
-fn follows(index: &IndexDef, ranges: &[PartRange], columns: &[usize]) -> bool {
+pub(crate) fn follows(index: &IndexDef, ranges: &[PartRange], columns: &[usize]) -> bool {
     let mut wanted = columns.iter().peekable();
     for (i, part) in index.parts.iter().enumerate() {
         let Some(next) = wanted.peek() else { return true };
@@ -91,10 +93,32 @@ fn follows(index: &IndexDef, ranges: &[PartRange], columns: &[usize]) -> bool {
     wanted.peek().is_none()
 }
 
+/// What a row costs that is found through a secondary index, beside one of a scan.
+const LOOKUP: f64 = 3.0;
+
+/// The columns of ORDER BY and the LIMIT, where a statement locks the first rows of one table.
+pub(crate) fn first_rows_to_change(plan: &SelectPlan, slot: Slot) -> Option<(Vec<usize>, f64)> {
+    let limit = match plan.limit.count.as_ref().and_then(crate::plan::as_const) {
+        Some(types::Value::Int(n)) if plan.lock.is_some() => *n as f64,
+        _ => return None,
+    };
+    let (columns, _) = plan.order.first().and_then(|_| plain_order(&plan.order, slot))?;
+    Some((columns, limit))
+}
+
 /// With a LIMIT, reading in order and stopping early beats a full scan and a sort.
-fn switch_to_ordered_index(step: &mut TableStep, columns: &[usize], descending: bool) -> bool {
+/// `first`: the limit of a statement that locks what it reads; with conditions, a scan of the index is expected to meet as many
+/// rows that match after its share of the table.
+fn switch_to_ordered_index(
+    step: &mut TableStep,
+    columns: &[usize],
+    descending: bool,
+    first: Option<f64>,
+) -> bool {
     let Source::Table(handle) = &step.source else { return false };
-    if !matches!(step.access, Access::Scan { .. }) || step.on.is_some() {
+    let (examined, rows) = (step.info.examined as f64, step.info.rows as f64);
+    let stops_early = first.is_some_and(|limit| limit * examined / rows.max(1.0) * LOOKUP < examined);
+    if !matches!(step.access, Access::Scan { .. }) || step.on.is_some() && !stops_early {
         return false;
     }
     let found = handle

@@ -8,13 +8,15 @@
 //! over them would be, and so are the values, so that a comparison is one of bytes and collations are honoured. MAXVALUE is a byte
 //! above all that a column's key may begin with.
 
+pub mod prune;
+
 use std::sync::Arc;
 
 use catalog::partition::{PartitionBy, PartitionMethod, PartitionRule, PartitionValues, Partitioning};
 use catalog::{PRIMARY, TableDef, TableHandle};
 use charset::{Collation, KeyHash};
 use row_format::{ColumnType, KeyPart, RowLayout, RowView, key};
-use types::{Context, Value};
+use types::{Context, Fixed, Value};
 
 use crate::error::{Clause, SqlError, SqlResult};
 use crate::eval::Env;
@@ -55,6 +57,8 @@ pub struct Router {
     rule: Rule,
     sub: Option<Rule>,
     per_partition: usize,
+    rule_columns: Vec<usize>,
+    sub_columns: Vec<usize>,
     columns: Vec<usize>,
 }
 
@@ -106,11 +110,11 @@ impl Router {
         let per_partition = partitioning.parts_per_partition();
         let sub =
             partitioning.sub.as_ref().map(|sub| Rule::new(def, sub, per_partition, None)).transpose()?;
-        let mut columns = rule_columns(def, &partitioning.rule)?;
-        if let Some(sub) = &partitioning.sub {
-            columns.extend(rule_columns(def, sub)?);
-        }
-        Ok(Self { rule, sub, per_partition, columns })
+        let own = rule_columns(def, &partitioning.rule)?;
+        let of_sub = partitioning.sub.as_ref().map(|sub| rule_columns(def, sub)).transpose()?;
+        let sub_columns = of_sub.unwrap_or_default();
+        let columns = own.iter().chain(&sub_columns).copied().collect();
+        Ok(Self { rule, sub, per_partition, rule_columns: own, sub_columns, columns })
     }
 
     /// Columns that decide.
@@ -315,7 +319,11 @@ fn key_hash(columns: &[usize], old: bool, row: &RowView<'_>) -> SqlResult<u32> {
                 hash.add_bytes(&vec![0; 8usize.saturating_sub(bytes.len())]);
                 hash.add_bytes(bytes);
             }
-            ColumnType::Fixed(_) => hash.add_text(Collation::LATIN1_SWEDISH_CI, bytes),
+            // As written, not as sorted.
+            ColumnType::Fixed(kind) => match Fixed::from_stored(*kind, bytes) {
+                Some(value) => hash.add_bytes(value.bytes()),
+                None => hash.add_bytes(bytes),
+            },
             ColumnType::Enum { .. }
             | ColumnType::Set { .. }
             | ColumnType::Date

@@ -19,6 +19,7 @@ use types::Value;
 
 use crate::expr::{ColumnRef, CompareAs, Expr, Slot, Typed};
 use crate::meta::ColumnMeta;
+use crate::partition::prune::Filter;
 use crate::relations::TableRelations;
 
 /// A statement that reads or changes rows.
@@ -501,8 +502,12 @@ pub struct StepInfo {
     pub possible_keys: Vec<usize>,
     /// Columns that the statement reads of this table are all in the index.
     pub covering: bool,
-    /// Of a partitioned table: the parts that are read, when not all are.
+    /// Of a partitioned table: the parts that the statement names, when it does.
     pub parts: Option<Arc<[usize]>>,
+    /// What the conditions say of the parts that need be read.
+    pub prune: Option<Arc<Filter>>,
+    /// The parts that are read, as far as they are known when planning; `None` = all.
+    pub known_parts: Option<Arc<[usize]>>,
     /// A column of this index sits in the key: how many parts.
     pub key_parts: usize,
 }

@@ -14,7 +14,7 @@ use types::Context;
 
 use crate::expr::{CompareAs, CompareOp, Expr, Slot, SlotSet, SubqueryKind};
 use crate::plan::{Access, Interval, PartRange};
-use crate::{cost, covering};
+use crate::{cost, covering, order};
 
 /// One way to read a table.
 #[derive(Debug)]
@@ -65,6 +65,10 @@ pub(crate) struct Wanted<'w> {
     pub(crate) columns: Option<&'w BTreeSet<usize>>,
     /// For values that are brought to the columns' types.
     pub(crate) context: &'w Context,
+    /// Of a partitioned table: the parts that are read, as far as they are known.
+    pub(crate) parts: Option<&'w [usize]>,
+    /// ORDER BY columns and LIMIT of a statement that locks what it reads.
+    pub(crate) first_rows: Option<&'w (Vec<usize>, f64)>,
 }
 
 /// Ranges of one access, unless one list alone has more.
@@ -78,7 +82,7 @@ pub(crate) fn candidates(
     bound: &SlotSet,
 ) -> Candidate {
     let (handle, slot, hints) = (table.handle, table.slot, table.hints);
-    let total = handle.row_estimate().map_or(UNKNOWN_ROWS, |n| n as f64).max(1.0);
+    let total = handle.row_estimate_of(table.parts).map_or(UNKNOWN_ROWS, |n| n as f64).max(1.0);
     let sargs: Vec<Sarg> =
         conditions.iter().filter_map(|(i, e)| sarg(*i, e, slot, handle, own, bound)).collect();
     let forced = hints.iter().any(|(kind, _)| *kind == IndexHintKind::Force);
@@ -90,8 +94,16 @@ pub(crate) fn candidates(
         if index.parts.is_empty() || index.ignored || !allowed(i, hints) {
             continue;
         }
-        let Some(candidate) = of_index(table, i, index, &sargs, total) else { continue };
+        let Some(mut candidate) = of_index(table, i, index, &sargs, total) else { continue };
         possible.push(i);
+        if let (Some((columns, limit)), Access::Range { parts, .. }) = (table.first_rows, &candidate.access)
+            && order::follows(index, parts, columns)
+        {
+            // It stops at the limit, behind those that the other conditions refuse.
+            let others = conditions.iter().filter(|(c, _)| !candidate.consumed.contains(c));
+            let share: f64 = others.map(|(_, e)| selectivity(e)).product();
+            candidate.cost *= (limit / (candidate.rows * share).max(1.0)).min(1.0);
+        }
         if candidate.cost < best.cost {
             best = candidate;
         }
@@ -385,6 +397,16 @@ fn sarg(
         }
         _ => None,
     }
+}
+
+/// A condition as intervals of one column of a table, by values that are the same for the whole statement.
+pub(crate) fn intervals_of(
+    e: &Expr,
+    slot: Slot,
+    handle: &Arc<TableHandle>,
+) -> Option<(usize, Vec<Interval>)> {
+    let found = sarg(0, e, slot, handle, &SlotSet::default(), &SlotSet::default())?;
+    found.intervals.iter().all(interval_is_fixed).then_some((found.column, found.intervals))
 }
 
 /// A value that may be another for the next row although it reads none; an uncorrelated subquery is run once.

@@ -143,6 +143,8 @@ pub(crate) fn rebuild(schema: &str, name: &str, cx: &mut DdlContext<'_>) -> SqlR
     alter::rebuild(schema, name, cx)
 }
 
+pub(crate) use partition_alter::{divide_anew, parts_named};
+
 impl DdlContext<'_> {
     /// The schema and name of a table as written, both allowed as names.
     pub(crate) fn table_name(&self, name: &ast::ObjectName<'_>) -> SqlResult<(String, String)> {

@@ -27,10 +27,7 @@ const SHARED: ReadMode = ReadMode::Locking { strength: Strength::Shared, wait: W
 
 /// Runs one action on a table whose name is locked exclusively.
 pub(super) fn run(old: &Arc<TableHandle>, action: &P<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
-    let Some(partitioning) = &old.def.partitioning else {
-        return Err(error(1505, "Partition management on a not partitioned table is not possible"));
-    };
-    let now = Partitioning::clone(partitioning);
+    let now = Partitioning::clone(partitioning_of(old)?);
     match action {
         P::Add { if_not_exists, count, partitions } => add(old, now, *if_not_exists, *count, partitions, cx),
         P::Drop { if_exists, names } => drop_named(old, now, names, *if_exists, cx),
@@ -38,15 +35,15 @@ pub(super) fn run(old: &Arc<TableHandle>, action: &P<'_>, cx: &mut DdlContext<'_
         P::Coalesce(count) => coalesce(old, now, *count, cx),
         P::Reorganize { names, into } => reorganize(old, now, names, into, cx),
         P::Rebuild(names) => {
-            let places = places_of(&now, names.0, "REBUILD")?;
+            let places = places_of(&now, names.0)?;
             refill(old, &now, now.clone(), &places, cx)
         }
         P::Exchange { name, table, validate } => exchange(old, now, &name.text(), table, *validate, cx),
         P::ConvertToTable { name, table } => convert_to_table(old, now, &name.text(), table, cx),
         P::ConvertFromTable { table, partition } => convert_from_table(old, now, table, partition, cx),
-        P::By(_) | P::Remove => Err(SqlError::not_supported("this order of changes")),
-        P::Optimize(_) | P::Analyze(_) | P::Check(_) | P::Repair(_) => {
-            Err(SqlError::not_supported("ALTER TABLE with CHECK, ANALYZE, OPTIMIZE or REPAIR PARTITION"))
+        // CHECK and its kin alone are statements with a result (`admin`).
+        P::By(_) | P::Remove | P::Optimize(_) | P::Analyze(_) | P::Check(_) | P::Repair(_) => {
+            Err(SqlError::not_supported("this order of changes"))
         }
         P::DiscardTablespace(_) | P::ImportTablespace(_) => {
             Err(SqlError::not_supported("transportable tablespaces"))
@@ -54,12 +51,36 @@ pub(super) fn run(old: &Arc<TableHandle>, action: &P<'_>, cx: &mut DdlContext<'_
     }
 }
 
+fn partitioning_of(table: &TableHandle) -> SqlResult<&Arc<Partitioning>> {
+    let not_there = || error(1505, "Partition management on a not partitioned table is not possible");
+    table.def.partitioning.as_ref().ok_or_else(not_there)
+}
+
+/// The parts of the partitions named, of all when none is; `None` for a name that is unknown or there twice.
+pub(crate) fn parts_named(table: &TableHandle, names: &[ast::Ident<'_>]) -> SqlResult<Option<Vec<usize>>> {
+    let partitioning = partitioning_of(table)?;
+    let each = partitioning.parts_per_partition();
+    Ok(match places_of(partitioning, names) {
+        Ok(places) if names.is_empty() || places.len() == names.len() => {
+            Some(places.into_iter().flat_map(|at| at * each..(at + 1) * each).collect())
+        }
+        _ => None,
+    })
+}
+
+/// Copies all rows of a table whose name is locked exclusively into the parts that they belong into.
+pub(crate) fn divide_anew(table: &Arc<TableHandle>, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    let now = Partitioning::clone(partitioning_of(table)?);
+    let places: Vec<usize> = (0..now.partitions.len()).collect();
+    refill(table, &now, now.clone(), &places, cx).map(|_| ())
+}
+
 fn wrong_name() -> SqlError {
     error(1507, "Wrong partition name or partition list")
 }
 
 /// Places of the partitions named; all when none is.
-fn places_of(now: &Partitioning, names: &[ast::Ident<'_>], _action: &str) -> SqlResult<Vec<usize>> {
+fn places_of(now: &Partitioning, names: &[ast::Ident<'_>]) -> SqlResult<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..now.partitions.len()).collect());
     }
@@ -271,7 +292,7 @@ fn drop_named(
     if there.is_empty() {
         return Ok(Outcome::default());
     }
-    let places = places_of(&now, &there, "DROP")?;
+    let places = places_of(&now, &there)?;
     if places.len() == now.partitions.len() {
         return Err(error(1508, "Cannot remove all partitions, use DROP TABLE instead"));
     }
@@ -296,7 +317,7 @@ fn truncate(
 ) -> SqlResult<Outcome> {
     let mut parts = Vec::new();
     for name in names.0 {
-        let place = places_of(&now, std::slice::from_ref(name), "TRUNCATE")
+        let place = places_of(&now, std::slice::from_ref(name))
             .map_err(|_| error(1567, "Incorrect partition name"))?[0];
         let each = now.parts_per_partition();
         parts.extend(place * each..(place + 1) * each);
@@ -358,7 +379,7 @@ fn reorganize(
     if names.len() > now.partitions.len() {
         return Err(error(1516, "More partitions to reorganize than there are partitions"));
     }
-    let mut places = places_of(&now, names, "REORGANIZE")?;
+    let mut places = places_of(&now, names)?;
     let ordered = places.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     if now.rule.method == PartitionMethod::Range && !ordered {
         let text = "When reorganizing a set of partitions they must be in consecutive order";

@@ -11,8 +11,8 @@ use client_error::ClientError;
 use row_format::{Column, ColumnType, RowLayout, RowView};
 use sql_exec::ddl::{DdlContext, execute_ddl, is_ddl};
 use sql_exec::{
-    ExecContext, ExecSettings, Inside, Outcome, RowSink, SessionState, SinkClosed, Workspace, explain,
-    lock_tables, run, table_admin,
+    ExecContext, ExecSettings, ExplainColumns, Inside, Outcome, RowSink, SessionState, SinkClosed, Workspace,
+    admin_of, explain, lock_tables, run, table_admin,
 };
 use sql_plan::error::{SqlError, SqlResult, Warnings};
 use sql_plan::expr::{RoutineCall, SessionValue};
@@ -328,12 +328,20 @@ impl Server {
             S::Show(ast::Show { kind: ast::ShowKind::Warnings { .. }, .. }) => {
                 Ok(Outcome { has_rows: true, ..Outcome::default() })
             }
-            S::Explain(ast::Explain { target: ast::ExplainTarget::Statement(inner), .. }) => {
+            S::Explain(ast::Explain { target: ast::ExplainTarget::Statement(inner), kind, .. }) => {
                 let plan = self.plan(inner)?;
-                explain(&plan, false, sink).map_err(|_| SqlError::Interrupted)?;
+                let with = match kind {
+                    ast::ExplainKind::Partitions => ExplainColumns::Partitions,
+                    _ => ExplainColumns::Usual,
+                };
+                explain(&plan, with, sink).map_err(|_| SqlError::Interrupted)?;
                 Ok(Outcome { has_rows: true, ..Outcome::default() })
             }
-            S::TableAdmin(admin) => self.with_ddl(|cx| table_admin(admin, cx, sink)),
+            other if admin_of(other).is_some() => {
+                self.end(true);
+                let admin = admin_of(other).expect("looked at above");
+                self.with_ddl(|cx| table_admin(&admin, cx, sink))
+            }
             other if is_ddl(other) => {
                 self.end(true);
                 self.with_ddl(|cx| execute_ddl(other, cx))
