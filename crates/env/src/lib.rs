@@ -18,6 +18,7 @@ pub mod thread;
 mod aligned;
 mod mount;
 mod os;
+mod reclaim;
 mod sim;
 
 pub use aligned::{ALIGNMENT, AlignedBuf};

@@ -7,7 +7,7 @@
 //!     aligned is copied through an [`AlignedBuf`], an offset or a length that is not is the caller's bug.
 
 use crate::aligned::{ALIGNMENT, AlignedBuf};
-use crate::{Caching, Disk, DiskError, DiskResult, File, OpenMode};
+use crate::{Caching, Disk, DiskError, DiskResult, File, OpenMode, reclaim};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -107,7 +107,11 @@ impl Disk for OsDisk {
 
     fn remove(&self, path: &str) -> DiskResult<()> {
         let full = self.full(path);
-        let removed = if full.is_dir() { std::fs::remove_dir(&full) } else { std::fs::remove_file(&full) };
+        let removed = if full.is_dir() {
+            std::fs::remove_dir(&full)
+        } else {
+            reclaim::Doomed::remove(&full).map(|doomed| doomed.into_iter().for_each(reclaim::later))
+        };
         removed.map_err(|e| DiskError::new("remove", path, e))
     }
 
@@ -229,7 +233,7 @@ impl OsFile {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 n if n > 0 => done += n as usize,
                 _ => match io::Error::last_os_error() {
-                    e if e.kind() == io::ErrorKind::Interrupted => {}
+                    e if e.kind() == io::ErrorKind::Interrupted || found_room(&e) => {}
                     e => return Err(e),
                 },
             }
@@ -289,10 +293,16 @@ impl File for OsFile {
                 Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                     return if self.len()? < offset + len { self.set_len(offset + len) } else { Ok(()) };
                 }
+                Err(e) if found_room(&e) => {}
                 other => return other.map_err(|e| self.error("fallocate", e)),
             }
         }
     }
+}
+
+/// Whether a call that found the disk full may be made again: the room of removed files, which comes in pieces, has just been freed.
+fn found_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) && reclaim::now()
 }
 
 fn ok(result: i32) -> io::Result<()> {

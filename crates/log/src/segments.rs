@@ -130,13 +130,21 @@ impl SegmentFile {
         self.cut_at.load(Ordering::Acquire) != 0
     }
 
-    /// Cuts the file where the stream has left it. Blocks that are being allocated meanwhile go too: no others are after `finish`.
+    /// Cuts the file where the stream has left it, in pieces that a sync can wait for: the device may have to discard them. Blocks that
+    /// are being allocated meanwhile go too: no others are after `finish`.
     pub(crate) fn cut(&self) -> DiskResult<()> {
+        const PIECE: u64 = 1 << 20;
         let _guard = lock(&self.sizing);
-        match self.cut_at.swap(0, Ordering::AcqRel) {
-            0 => Ok(()),
-            end => self.file.set_len(end),
+        let end = self.cut_at.swap(0, Ordering::AcqRel);
+        if end == 0 {
+            return Ok(());
         }
+        let mut len = self.file.len()?;
+        while len > end + PIECE {
+            len -= PIECE;
+            self.file.set_len(len)?;
+        }
+        self.file.set_len(end)
     }
 
     /// Called by the leader before it writes up to offset `end` (F1).
@@ -285,7 +293,9 @@ impl Space {
             return Ok(());
         }
         let (long, short) = (self.step(), SMALL_STEP.min(self.step()));
-        let mut len = (end - from).next_multiple_of(long);
+        // A segment that is nearly full needs little more, and what is left over must be cut.
+        let fits = self.segment_size.saturating_sub(from).max((end - from).next_multiple_of(short));
+        let mut len = (end - from).next_multiple_of(long).min(fits);
         match segment.file.allocate(from, len) {
             Err(e) if e.is_full() && short < long => {
                 len = (end - from).next_multiple_of(short);
