@@ -1,5 +1,5 @@
 """Figures of the binary log and of replication, each beside MariaDB's in the same run. They want a quiet machine."""
-import re, select, socket, statistics, subprocess, sys, threading, time
+import os, re, select, socket, statistics, subprocess, sys, threading, time
 from client import Client
 from fidelity import semisync_on
 from followers import Replica
@@ -181,6 +181,7 @@ def large(args):
                     purge(server)
                     stop.wait(2)
 
+            os.sync()  # The run does not wait for what its preparation wrote.
             background = threading.Thread(target=update)
             load = subprocess.Popen(command(server, 8, args.seconds, extra=['--report-interval=1']) + ['run'], stdout=subprocess.PIPE, text=True)
             time.sleep(2)
