@@ -294,7 +294,11 @@ impl Space {
         }
         let (long, short) = (self.step(), SMALL_STEP.min(self.step()));
         // A segment that is nearly full needs little more, and what is left over must be cut.
-        let fits = self.segment_size.saturating_sub(from).max((end - from).next_multiple_of(short));
+        let fits = self
+            .segment_size
+            .next_multiple_of(BLOCK)
+            .saturating_sub(from)
+            .max((end - from).next_multiple_of(short));
         let mut len = (end - from).next_multiple_of(long).min(fits);
         match segment.file.allocate(from, len) {
             Err(e) if e.is_full() && short < long => {
@@ -367,6 +371,23 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(not(feature = "shuttle"))]
+    #[test]
+    fn a_full_segment_takes_no_more_space_than_it_needs_and_is_cut_at_its_end() {
+        let mib = |n: u64| n << 20;
+        let disk = Arc::new(env::SimDisk::new(1));
+        disk.create_dir(DIR).unwrap();
+        let space = Space::new(disk, mib(8), 1);
+        let segment = space.prepare(1).unwrap().segment;
+        assert_eq!(segment.allocated(), mib(8));
+        space.allocate(&segment, mib(8) + 1).unwrap();
+        assert_eq!(segment.allocated(), mib(9));
+        segment.finish(mib(5) + 7);
+        segment.cut().unwrap();
+        assert_eq!(segment.file.len().unwrap(), mib(5) + 7);
+        assert!(!segment.is_to_be_cut());
+    }
 
     #[test]
     fn names_are_numbers_of_six_digits_or_more() {
