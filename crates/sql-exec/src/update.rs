@@ -237,8 +237,32 @@ impl Exec<'_, '_> {
         Ok(())
     }
 
-    /// Changes a row, if the view that it is changed through allows what it becomes.
+    /// Changes a row, and has the AUTO_INCREMENT counter pass a value that it was given.
     fn change_through(
+        &mut self,
+        target: &UpdateTarget,
+        found: &RowBuf,
+        changes: Vec<(usize, Value)>,
+        mode: StoreMode,
+    ) -> SqlResult<bool> {
+        let table = &target.table;
+        let auto = table.def.auto_increment();
+        let given =
+            changes.iter().find(|(column, _)| Some(*column) == auto).and_then(|(_, value)| match value {
+                Value::Int(v) => u64::try_from(*v).ok(),
+                Value::UInt(v) => Some(*v),
+                _ => None,
+            });
+        let changed = self.change_viewed(target, found, changes, mode)?;
+        if let Some(value) = given.filter(|_| changed) {
+            let noted = self.cx.trx.note_auto_increment(&table.table, value);
+            noted.map_err(|e| self.row_error(e, table, None))?;
+        }
+        Ok(changed)
+    }
+
+    /// Changes a row, if the view that it is changed through allows what it becomes.
+    fn change_viewed(
         &mut self,
         target: &UpdateTarget,
         found: &RowBuf,
@@ -554,7 +578,7 @@ fn can_be_ignored(error: &SqlError) -> bool {
     )
 }
 
-/// Whether the row's new values depend on nothing but the row, constants and parameters.
+/// Whether the row's new values depend on nothing but the row, constants and parameters, and change nothing but the row.
 fn is_plain(plan: &UpdatePlan) -> bool {
     let target = &plan.targets[0];
     let single = target.assignments.len() == 1 || !reads_assigned(target.slot, &target.assignments);
@@ -562,8 +586,10 @@ fn is_plain(plan: &UpdatePlan) -> bool {
         AssignValue::Default => true,
         AssignValue::Expr(e) => reads_row_only(e),
     });
+    let numbers = target.table.def.auto_increment();
     single
         && values
+        && target.assignments.iter().all(|a| Some(a.column) != numbers)
         && target.rules.is_empty()
         && !target.table.def.has_expressions()
         && target.table.versioning.is_none()

@@ -730,6 +730,9 @@ fn finish(
     if new.rebuild {
         copy::make_trees(&mut change, &mut new.def)?;
         copied = copy::copy_rows(cx, &mut change, &old, &new.def, &new.sources, &parents, ignore)?;
+        if new.start.is_none() {
+            copy::keep_auto_increment(cx, &mut change, &old, &new.def, &new.sources)?;
+        }
         change.drop_table(&old.def);
     }
     if let Some(value) = new.start {

@@ -95,6 +95,22 @@ pub(super) fn start_auto_increment(
     crate::auto::start_at(change.trx(), &table, value).map_err(|e| storage_error(e, &def.name))
 }
 
+/// The new trees go on numbering where the old ones stopped: values whose rows are gone, or were rolled back, are not given again.
+pub(super) fn keep_auto_increment(
+    cx: &DdlContext<'_>,
+    change: &mut CatalogChange,
+    old: &TableHandle,
+    def: &TableDef,
+    sources: &[ColumnSource],
+) -> SqlResult<()> {
+    let (Some(before), Some(now)) = (old.def.auto_increment(), def.auto_increment()) else { return Ok(()) };
+    if !matches!(sources[now], ColumnSource::Old(source) if source == before) {
+        return Ok(());
+    }
+    let next = change.trx().next_auto_increment(&old.table).map_err(|e| storage_error(e, &def.name))?;
+    start_auto_increment(cx, change, def, next)
+}
+
 /// Where a column of the new table comes from.
 #[derive(Debug, Clone)]
 pub(super) enum ColumnSource {
