@@ -91,7 +91,30 @@ pub(crate) fn date_time_of(t: &TemporalValue, date_only: bool) -> Value {
 /// A parameter sent as TIME; clipped to the range of the type.
 pub(crate) fn time_of(t: &TemporalValue) -> Value {
     let seconds = i64::from(t.hour) * 3600 + i64::from(t.minute) * 60 + i64::from(t.second);
-    let micros = (seconds * 1_000_000 + i64::from(t.microsecond.min(999_999))).min(Time::MAX_MICROS);
+    let micros = seconds.saturating_mul(1_000_000).saturating_add(i64::from(t.microsecond.min(999_999)));
+    let micros = micros.min(Time::MAX_MICROS);
     let fsp = if t.microsecond == 0 { 0 } else { 6 };
     Value::Time(Time { micros: if t.negative { -micros } else { micros }, fsp })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_too_many_days_is_the_longest_time() {
+        let sent = |negative, hour| TemporalValue { negative, hour, ..TemporalValue::default() };
+        for hour in [839, 2_562_047_789, u32::MAX] {
+            assert_eq!(
+                time_of(&sent(false, hour)),
+                Value::Time(Time { micros: Time::MAX_MICROS, fsp: 0 }),
+                "{hour}"
+            );
+            assert_eq!(
+                time_of(&sent(true, hour)),
+                Value::Time(Time { micros: -Time::MAX_MICROS, fsp: 0 }),
+                "{hour}"
+            );
+        }
+    }
 }
