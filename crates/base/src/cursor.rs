@@ -27,30 +27,42 @@ impl<'a> Reader<'a> {
         self.remaining() == 0
     }
     /// All that has not been read; does not advance.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
     pub fn bytes(&mut self, len: usize, field: &'static str) -> Result<&'a [u8], Corruption> {
         if self.remaining() < len {
-            return Err(Corruption::new(
-                format_args!("offset {}", self.at),
-                field,
-                format_args!("{len} bytes"),
-                format_args!("{} bytes", self.remaining()),
-            ));
+            return Err(self.too_short(len, field));
         }
         let taken = &self.bytes[self.at..self.at + len];
         self.at += len;
         Ok(taken)
     }
-    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], Corruption> {
-        let mut out = [0; N];
-        out.copy_from_slice(self.bytes(N, field)?);
-        Ok(out)
+    #[cold]
+    fn too_short(&self, len: usize, field: &'static str) -> Corruption {
+        Corruption::new(
+            format_args!("offset {}", self.at),
+            field,
+            format_args!("{len} bytes"),
+            format_args!("{} bytes", self.remaining()),
+        )
     }
+    #[inline]
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], Corruption> {
+        match self.rest().first_chunk() {
+            Some(found) => {
+                self.at += N;
+                Ok(*found)
+            }
+            None => Err(self.too_short(N, field)),
+        }
+    }
+    #[inline]
     pub fn u8(&mut self, field: &'static str) -> Result<u8, Corruption> {
         Ok(self.array::<1>(field)?[0])
     }
+    #[inline]
     pub fn u16(&mut self, field: &'static str) -> Result<u16, Corruption> {
         Ok(u16::from_le_bytes(self.array(field)?))
     }
@@ -58,6 +70,7 @@ impl<'a> Reader<'a> {
         let b = self.array::<3>(field)?;
         Ok(u32::from_le_bytes([b[0], b[1], b[2], 0]))
     }
+    #[inline]
     pub fn u32(&mut self, field: &'static str) -> Result<u32, Corruption> {
         Ok(u32::from_le_bytes(self.array(field)?))
     }
@@ -65,10 +78,21 @@ impl<'a> Reader<'a> {
         let b = self.array::<6>(field)?;
         Ok(u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], 0, 0]))
     }
+    #[inline]
     pub fn u64(&mut self, field: &'static str) -> Result<u64, Corruption> {
         Ok(u64::from_le_bytes(self.array(field)?))
     }
+    #[inline]
     pub fn varint(&mut self, field: &'static str) -> Result<u64, Corruption> {
+        match self.rest().first() {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(byte.into())
+            }
+            _ => self.long_varint(field),
+        }
+    }
+    fn long_varint(&mut self, field: &'static str) -> Result<u64, Corruption> {
         let start = self.at;
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {

@@ -27,6 +27,7 @@ mod log_files;
 mod reader;
 mod source;
 mod tables;
+mod tail;
 mod transaction;
 mod undecided;
 
@@ -35,5 +36,5 @@ pub use api::{
 };
 pub use feed::Feed;
 pub use log_files::{Binlog, BinlogFile, Lookup, PurgeError, StoppedBinlog};
-pub use reader::{GroupReader, Interrupt};
+pub use reader::{GroupReader, Interrupt, Turn};
 pub use undecided::{Stage, Undecided};

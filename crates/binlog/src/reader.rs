@@ -14,23 +14,20 @@
 //!     depends on what is durable when the reader comes by; what an id means does not.
 //! R5. Events of small groups at the log's end are made once for all readers ([`Tail`]).
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Corruption, Lsn};
-use event_format::EventKind;
 use log_format::frame::FrameStart;
 use log_format::record::{Commit, Envelope, Prepare, Record, RecordType, commit_flags};
 
-use crate::api::{
-    EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, SinkClosed, Start, Wait,
-};
-use crate::feed::Feed;
+use crate::api::{EmitError, EmitOptions, EventSink, GroupHead, Next, Position, ReadError, Start, Wait};
+use crate::feed::{Feed, Seat};
 use crate::frames::{Frames, Step, record_len};
 use crate::group;
 use crate::source::{Segment, Source};
 use crate::tables::Tables;
+use crate::tail::{Events, Tail, TailGroup};
 use crate::transaction::{Chain, Phase};
 
 /// What all readers of one log share.
@@ -76,6 +73,24 @@ impl Interrupt {
     }
 }
 
+/// A reader's turn at the log's end (see [`Feed`]).
+#[derive(Clone)]
+pub struct Turn {
+    seat: Arc<Seat>,
+    shared: Arc<Shared>,
+}
+
+impl Turn {
+    /// Before a wait for something else than the log, a slow peer above all: others go on.
+    pub fn pass(&self) {
+        self.shared.source.pass(&self.seat);
+    }
+    /// Somebody waits for what this reader's peer answers.
+    pub fn hurry(&self) {
+        self.seat.hurry();
+    }
+}
+
 /// How the next group is found.
 enum Course {
     /// The number of the next commit in the feed.
@@ -88,7 +103,10 @@ enum Course {
 struct Current {
     head: GroupHead,
     chain: Chain,
-    hot: bool,
+    /// Its number in the feed, for one that was found there.
+    number: Option<u64>,
+    /// As another reader made it.
+    made: Option<Arc<TailGroup>>,
 }
 
 /// What decides whether a group shares its commit id with others (R4).
@@ -128,6 +146,7 @@ pub struct GroupReader {
     /// The domain and the first commit record of the groups that share a commit id, the last group among them.
     together: Option<(u32, Lsn)>,
     interrupted: Arc<AtomicBool>,
+    seat: Arc<Seat>,
     buffer: Vec<u8>,
 }
 
@@ -139,6 +158,7 @@ impl std::fmt::Debug for GroupReader {
 
 impl Drop for GroupReader {
     fn drop(&mut self) {
+        self.shared.source.pass(&self.seat);
         self.shared.readers().remove(&self.number);
     }
 }
@@ -185,6 +205,7 @@ impl GroupReader {
             current: None,
             together: None,
             interrupted: Arc::new(AtomicBool::new(false)),
+            seat: Arc::default(),
             buffer: Vec::new(),
         };
         if !reader.try_hot() {
@@ -195,6 +216,11 @@ impl GroupReader {
 
     pub fn interrupt(&self) -> Interrupt {
         Interrupt { flag: Arc::clone(&self.interrupted), shared: Arc::clone(&self.shared) }
+    }
+
+    /// For the one that sends what this reader gives.
+    pub fn turn(&self) -> Turn {
+        Turn { seat: Arc::clone(&self.seat), shared: Arc::clone(&self.shared) }
     }
 
     /// Where the reader stands: the end of the last group, or of the head of the file it has come to.
@@ -222,42 +248,27 @@ impl GroupReader {
     /// Writes the events of the group that [`Self::next`] has given last.
     pub fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError> {
         let Some(current) = &self.current else { return Ok(()) };
-        let (head, chain) = (current.head, current.chain);
-        if current.hot && head.span <= Tail::GROUP_MAX && self.shared.readers().len() > 1 {
-            return self.emit_shared(&head, chain, options, sink);
-        }
-        group::emit(&mut self.frames, &self.shared.tables, &head, chain.into(), options, sink)
-    }
-
-    /// R5: all events, so that they serve readers with and without annotations.
-    fn emit_shared(
-        &mut self,
-        head: &GroupHead,
-        chain: Chain,
-        options: &EmitOptions,
-        sink: &mut dyn EventSink,
-    ) -> Result<(), EmitError> {
+        // R5: all events, so that they serve readers with and without annotations.
         let options_of_all = EmitOptions { annotate: true, ..*options };
-        let key = (head.position, options_of_all);
-        let events = match self.shared.tail.get(&key) {
-            Some(events) => events,
-            None => {
-                let mut events = Events::default();
-                let shared = &self.shared;
-                group::emit(
-                    &mut self.frames,
-                    &shared.tables,
-                    head,
-                    chain.into(),
-                    &options_of_all,
-                    &mut events,
-                )?;
-                let events = Arc::new(events);
-                shared.tail.put(key, Arc::clone(&events));
-                events
-            }
-        };
-        Ok(events.replay(options.annotate, sink)?)
+        if let Some(made) = &current.made
+            && made.options == options_of_all
+        {
+            return Ok(made.events.replay(options.annotate, sink)?);
+        }
+        let (head, chain) = (current.head, current.chain);
+        if let Some(number) = current.number
+            && head.span <= Tail::GROUP_MAX
+            && self.shared.readers().len() > 1
+        {
+            let (frames, shared) = (&mut self.frames, &self.shared);
+            let mut events = Events::default();
+            group::emit(frames, &shared.tables, &head, chain.into(), &options_of_all, &mut events)?;
+            let made = Arc::new(TailGroup { number, head, chain, options: options_of_all, events });
+            shared.tail.put(&made);
+            return Ok(made.events.replay(options.annotate, sink)?);
+        }
+        self.shared.source.pass(&self.seat);
+        group::emit(&mut self.frames, &self.shared.tables, &head, chain.into(), options, sink)
     }
 
     fn feed(&self) -> Option<&Feed> {
@@ -274,6 +285,7 @@ impl GroupReader {
     }
 
     fn go_cold(&mut self) -> Result<(), ReadError> {
+        self.shared.source.pass(&self.seat);
         let next = if self.passed <= self.segment.frames() {
             self.scan.segment_head(&self.segment)?.1
         } else {
@@ -315,6 +327,11 @@ impl GroupReader {
             }
             return self.next_idle(feed, number, wait);
         };
+        if let Some(made) = self.shared.tail.get(number)
+            && made.head.position.segment == self.segment.number
+        {
+            return Ok(Found::Next(Next::Group(self.take_made(made))));
+        }
         if source.durable() <= commit {
             return self.pause(number, wait);
         }
@@ -322,8 +339,10 @@ impl GroupReader {
             return Ok(Found::Next(rotated));
         }
         let mut record = std::mem::take(&mut self.buffer);
-        let found =
-            self.frames.record(commit, &mut record).and_then(|()| self.group_at(commit, &record, true));
+        let found = self
+            .frames
+            .record(commit, &mut record)
+            .and_then(|()| self.group_at(commit, &record, Some(number)));
         let this = Member::of(commit, &record);
         let found = found.map(|head| {
             head.map(|head| {
@@ -342,6 +361,15 @@ impl GroupReader {
                 .frames
                 .corrupt(commit, Corruption::new("", "record", "a commit with a GTID", "another"))),
         }
+    }
+
+    /// The next group as another reader made it, with the commit id that it found (R4).
+    fn take_made(&mut self, made: Arc<TailGroup>) -> GroupHead {
+        let head = made.head;
+        self.together = (head.commit_id != 0).then_some((head.gtid.domain_id, Lsn(head.commit_id)));
+        self.course = Course::Hot(made.number + 1);
+        self.current = Some(Current { head, chain: made.chain, number: Some(made.number), made: Some(made) });
+        head
     }
 
     /// Nothing is in the feed: a new file may have begun; else sleeps.
@@ -371,7 +399,7 @@ impl GroupReader {
             self.interrupted.load(Ordering::SeqCst)
                 || source.segments().last().is_some_and(|last| last.number > segment + 1)
         };
-        source.sleep(number, &changed, time)?;
+        source.sleep(&self.seat, number, &changed, time)?;
         if source.is_ready(number) { Ok(Found::Again) } else { Ok(Found::Next(Next::Nothing)) }
     }
 
@@ -431,7 +459,7 @@ impl GroupReader {
             let mut record = std::mem::take(&mut self.buffer);
             record.clear();
             record.extend_from_slice(&rest[..envelope.size]);
-            let found = self.group_at(lsn, &record, false);
+            let found = self.group_at(lsn, &record, None);
             let this = Member::of(lsn, &record);
             self.buffer = record;
             if let Some(head) = found? {
@@ -480,7 +508,12 @@ impl GroupReader {
     }
 
     /// The head of the group whose Commit or Prepare record this is, if it is one.
-    fn group_at(&mut self, lsn: Lsn, record: &[u8], hot: bool) -> Result<Option<GroupHead>, ReadError> {
+    fn group_at(
+        &mut self,
+        lsn: Lsn,
+        record: &[u8],
+        number: Option<u64>,
+    ) -> Result<Option<GroupHead>, ReadError> {
         let (commit, phase) = match Record::decode(lsn, record) {
             // Its group stands in a file.
             Ok(Record::Commit(commit)) if commit.flags & commit_flags::IN_FILE != 0 => return Ok(None),
@@ -510,8 +543,12 @@ impl GroupReader {
             end: self.segment.position(end),
             span: end.0 - first.0.min(end.0),
         };
-        self.current =
-            Some(Current { head, chain: Chain { trx, last, extents, phase, decides: false }, hot });
+        self.current = Some(Current {
+            head,
+            chain: Chain { trx, last, extents, phase, decides: false },
+            number,
+            made: None,
+        });
         Ok(Some(head))
     }
 }
@@ -520,72 +557,4 @@ impl GroupReader {
 enum Found {
     Next(Next),
     Again,
-}
-
-/// A group's events, ready to be sent.
-#[derive(Default)]
-pub(crate) struct Events {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl EventSink for Events {
-    fn event(&mut self, bytes: &[u8], _: bool) -> Result<(), SinkClosed> {
-        self.bytes.extend_from_slice(bytes);
-        self.ends.push(self.bytes.len());
-        Ok(())
-    }
-}
-
-impl Events {
-    fn replay(&self, annotate: bool, sink: &mut dyn EventSink) -> Result<(), SinkClosed> {
-        let mut from = 0;
-        for (i, end) in self.ends.iter().enumerate() {
-            let event = &self.bytes[from..*end];
-            from = *end;
-            if annotate || event.get(4) != Some(&EventKind::ANNOTATE.0) {
-                sink.event(event, i + 1 == self.ends.len())?;
-            }
-        }
-        Ok(())
-    }
-}
-
-type TailKey = (Position, EmitOptions);
-
-/// Events of the newest small groups, shared by readers at the log's end.
-#[derive(Default)]
-pub(crate) struct Tail(Mutex<TailGroups>);
-
-#[derive(Default)]
-struct TailGroups {
-    groups: VecDeque<(TailKey, Arc<Events>)>,
-    bytes: usize,
-}
-
-impl Tail {
-    /// Larger groups are made by each reader itself.
-    const GROUP_MAX: u64 = 256 << 10;
-    const BYTES_MAX: usize = 4 << 20;
-
-    fn groups(&self) -> std::sync::MutexGuard<'_, TailGroups> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self, key: &TailKey) -> Option<Arc<Events>> {
-        self.groups().groups.iter().rev().find(|(have, _)| have == key).map(|(_, events)| Arc::clone(events))
-    }
-
-    fn put(&self, key: TailKey, events: Arc<Events>) {
-        let mut all = self.groups();
-        if all.groups.iter().rev().any(|(have, _)| *have == key) {
-            return;
-        }
-        all.bytes += events.bytes.len();
-        all.groups.push_back((key, events));
-        while all.bytes > Self::BYTES_MAX {
-            let Some((_, oldest)) = all.groups.pop_front() else { break };
-            all.bytes -= oldest.bytes.len();
-        }
-    }
 }

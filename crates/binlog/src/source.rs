@@ -10,7 +10,7 @@ use log_format::frame::{FRAME_HEADER_SIZE, FrameHeader, FrameStart};
 use log_format::segment::{SEGMENT_HEADER_SIZE, SegmentHeader, header_crc};
 
 use crate::api::{Position, ReadError};
-use crate::feed::{Feed, Progress};
+use crate::feed::{Feed, Progress, Seat};
 
 /// One segment: the stream from `start` to `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,15 @@ pub(crate) trait Source: Send + Sync {
     /// The newest groups; none when the log does not grow.
     fn feed(&self) -> Option<&Feed>;
     /// Sleeps until the feed's group with this number may be read; see [`Feed::sleep`].
-    fn sleep(&self, number: u64, changed: &dyn Fn() -> bool, time: Duration) -> Result<(), ReadError>;
+    fn sleep(
+        &self,
+        seat: &Arc<Seat>,
+        number: u64,
+        changed: &dyn Fn() -> bool,
+        time: Duration,
+    ) -> Result<(), ReadError>;
+    /// Ends the turn that a sleep gave.
+    fn pass(&self, seat: &Seat);
     /// Whether it may be read.
     fn is_ready(&self, number: u64) -> bool;
 }
@@ -91,8 +99,17 @@ impl Source for Live {
     fn feed(&self) -> Option<&Feed> {
         Some(&self.feed)
     }
-    fn sleep(&self, number: u64, changed: &dyn Fn() -> bool, time: Duration) -> Result<(), ReadError> {
-        self.feed.sleep(number, &*self.log, changed, time)
+    fn sleep(
+        &self,
+        seat: &Arc<Seat>,
+        number: u64,
+        changed: &dyn Fn() -> bool,
+        time: Duration,
+    ) -> Result<(), ReadError> {
+        self.feed.sleep(seat, number, &*self.log, changed, time)
+    }
+    fn pass(&self, seat: &Seat) {
+        self.feed.pass(seat, &*self.log);
     }
     fn is_ready(&self, number: u64) -> bool {
         self.feed.is_ready(number, &*self.log)
@@ -209,9 +226,10 @@ impl Source for Stopped {
     fn feed(&self) -> Option<&Feed> {
         None
     }
-    fn sleep(&self, _: u64, _: &dyn Fn() -> bool, _: Duration) -> Result<(), ReadError> {
+    fn sleep(&self, _: &Arc<Seat>, _: u64, _: &dyn Fn() -> bool, _: Duration) -> Result<(), ReadError> {
         Ok(())
     }
+    fn pass(&self, _: &Seat) {}
     fn is_ready(&self, _: u64) -> bool {
         false
     }

@@ -189,6 +189,23 @@ impl Stream {
         }
     }
 
+    /// Sends as much of `bytes` as the system takes without a wait, perhaps nothing; how much that was.
+    pub fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            // SAFETY: the pointer and the length are those of a live slice, which is read only.
+            let sent = unsafe { libc::send(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+            if sent >= 0 {
+                return Ok(sent as usize);
+            }
+            match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                error => return Err(error),
+            }
+        }
+    }
+
     /// `None` waits for ever. A read that ran out gives `WouldBlock`.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {

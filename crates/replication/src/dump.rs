@@ -294,10 +294,14 @@ struct Running<'a> {
 impl Dump<'_> {
     /// Serves the request from `begin` to the end of the stream.
     pub fn run(&self, request: &DumpRequest, begin: Begin, groups: &mut dyn Groups) -> Ended {
+        let turn = groups.turn();
+        if self.semi_sync.is_some() {
+            turn.hurry();
+        }
         let mut running = Running {
             dump: self,
             request,
-            stream: EventStream::new(self.line, self.semi_sync.is_some()),
+            stream: EventStream::new(self.line, self.semi_sync.is_some()).by_turns(&*turn),
             facts: self.control.facts(),
             offset: begin.place.offset,
             file: begin.file,
@@ -458,16 +462,14 @@ impl Running<'_> {
 
     /// One event of a group; `ends` with the group's last.
     fn event(&mut self, bytes: &[u8], ends: Option<Lsn>) -> Result<(), Failure> {
+        if self.request.capability >= Capability::Gtid {
+            return self.put(bytes, ends);
+        }
         let mut instead = std::mem::take(&mut self.instead);
-        let what = if self.request.capability < Capability::Gtid {
-            let annotate = self.request.wants_annotate();
-            let mimicked =
-                mimic::mimic(bytes, self.facts.checksum, self.request.capability, annotate, &mut instead);
-            mimicked.map_err(|e| read_error(&e.into()))?
-        } else {
-            Sent::AsItIs
-        };
-        let outcome = match what {
+        let annotate = self.request.wants_annotate();
+        let mimicked =
+            mimic::mimic(bytes, self.facts.checksum, self.request.capability, annotate, &mut instead);
+        let outcome = match mimicked.map_err(|e| read_error(&e.into()))? {
             Sent::AsItIs => self.put(bytes, ends),
             Sent::Instead => self.put(&instead, ends),
             Sent::Nothing => Ok(()),

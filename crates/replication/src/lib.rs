@@ -28,5 +28,5 @@ pub use gtid_list::{GtidListError, format_list, parse_position, parse_state};
 pub use replicas::{Dump, InUse, Registered, Replicas};
 pub use request::{Capability, DumpRequest, GtidStart, UserVariables};
 pub use semi_sync::{Acknowledged, SemiSync, SemiSyncConfig, WaitPoint};
-pub use source::{BinaryLog, Groups, LogFile};
+pub use source::{BinaryLog, Groups, LogFile, Turn};
 pub use stream::{EventStream, Line};

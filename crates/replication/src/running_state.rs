@@ -13,7 +13,14 @@ impl RunningState {
 
     /// A group has been passed.
     pub(crate) fn advance(&mut self, gtid: Gtid) {
-        self.0.retain(|g| g.domain_id != gtid.domain_id || g.server_id != gtid.server_id);
+        let same = |g: &Gtid| g.domain_id == gtid.domain_id && g.server_id == gtid.server_id;
+        if let Some(newest) = self.0.iter_mut().rfind(|g| g.domain_id <= gtid.domain_id)
+            && same(newest)
+        {
+            *newest = gtid;
+            return;
+        }
+        self.0.retain(|g| !same(g));
         let behind = self.0.iter().rposition(|g| g.domain_id <= gtid.domain_id).map_or(0, |at| at + 1);
         self.0.insert(behind, gtid);
     }

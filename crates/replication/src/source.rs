@@ -43,6 +43,26 @@ pub trait BinaryLog: Send + Sync {
 pub trait Groups {
     fn next(&mut self, wait: Wait) -> Result<Next, ReadError>;
     fn emit(&mut self, options: &EmitOptions, sink: &mut dyn EventSink) -> Result<(), EmitError>;
+    /// Its turn among the readers at the log's end.
+    fn turn(&self) -> Box<dyn Turn> {
+        Box::new(NoTurns)
+    }
     /// Ends the wait of this reader, now and from now on; for other threads.
     fn interrupt(&self) -> Box<dyn Fn() + Send + Sync>;
+}
+
+/// Readers that wait for the end of the log go on by turns, so that many of them do not take the processor from writers at once.
+pub trait Turn {
+    /// Before a wait for something else than the log: others go on.
+    fn pass(&self);
+    /// This reader waits for nobody's turn from now on: commits wait for its replica.
+    fn hurry(&self);
+}
+
+/// Of a reader that always goes on at once.
+struct NoTurns;
+
+impl Turn for NoTurns {
+    fn pass(&self) {}
+    fn hurry(&self) {}
 }

@@ -9,12 +9,19 @@ use std::io;
 
 use client_error::ClientError;
 use wire::packet::{CHUNK_MAX, HEADER};
+
 use wire::{Eof, ErrPacket, PacketWriter, Status};
+
+use crate::source::Turn;
 
 /// The connection of a dump.
 pub trait Line: Send + Sync {
     /// Sends all of it or fails.
     fn send(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Sends what goes without a wait for the peer; how much that was, 0 where it cannot be known.
+    fn send_now(&self, _: &[u8]) -> io::Result<usize> {
+        Ok(0)
+    }
     /// At least one byte, 0 at the end of the stream; `WouldBlock` or `TimedOut` when the line's read timeout passed.
     fn receive(&self, buf: &mut [u8]) -> io::Result<usize>;
 }
@@ -22,7 +29,7 @@ pub trait Line: Send + Sync {
 /// Events are gathered up to this size.
 const GATHER: usize = 64 * 1024;
 /// Bytes that an idle stream keeps.
-const KEPT: usize = 8 * 1024;
+const KEPT: usize = 32 * 1024;
 
 /// The sending side of one dump.
 pub struct EventStream<'a> {
@@ -31,17 +38,32 @@ pub struct EventStream<'a> {
     sequence: u8,
     semi_sync: bool,
     sent: u64,
+    turn: Option<&'a dyn Turn>,
 }
 
 impl<'a> EventStream<'a> {
     /// The stream answers a command, so its first packet has number 1.
     pub fn new(line: &'a dyn Line, semi_sync: bool) -> Self {
-        Self { line, buffer: Vec::new(), sequence: 1, semi_sync, sent: 0 }
+        Self { line, buffer: Vec::new(), sequence: 1, semi_sync, sent: 0, turn: None }
+    }
+
+    /// Passes this turn on before it waits for a peer that does not read.
+    pub fn by_turns(self, turn: &'a dyn Turn) -> Self {
+        Self { turn: Some(turn), ..self }
     }
 
     /// One event. `wants_ack` counts on a semi-synchronous stream only.
     pub fn event(&mut self, event: &[u8], wants_ack: bool) -> io::Result<()> {
         let wants_ack = wants_ack && self.semi_sync;
+        if !self.semi_sync && self.buffer.len() + HEADER + 1 + event.len() < GATHER {
+            // The common case, as the loop below would do it.
+            let [a, b, c, _] = (1 + event.len() as u32).to_le_bytes();
+            self.buffer.reserve(HEADER + 1 + event.len());
+            self.buffer.extend_from_slice(&[a, b, c, self.sequence, 0]);
+            self.buffer.extend_from_slice(event);
+            self.sequence = self.sequence.wrapping_add(1);
+            return Ok(());
+        }
         let mut head = [0; 3];
         let mut head_len = 1;
         if self.semi_sync {
@@ -88,8 +110,18 @@ impl<'a> EventStream<'a> {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
+        self.send(bytes)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sent += bytes.len() as u64;
-        self.line.send(bytes)
+        let Some(turn) = self.turn else { return self.line.send(bytes) };
+        let sent = self.line.send_now(bytes)?;
+        if sent == bytes.len() {
+            return Ok(());
+        }
+        turn.pass();
+        self.line.send(&bytes[sent..])
     }
 
     /// Sends what was gathered.
@@ -97,9 +129,10 @@ impl<'a> EventStream<'a> {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        self.sent += self.buffer.len() as u64;
-        let outcome = self.line.send(&self.buffer);
-        self.buffer.clear();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.send(&buffer);
+        buffer.clear();
+        self.buffer = buffer;
         outcome
     }
 
@@ -205,5 +238,44 @@ mod tests {
             bytes,
             [5, 0, 0, 1, 0, 0xef, 0, b'a', b'b', 4, 0, 0, 2, 0, 0xef, 1, b'c', 4, 0, 0, 1, 0, 0xef, 0, b'd']
         );
+    }
+
+    /// Takes so many bytes at once; notes what happens in which order.
+    struct Narrow(usize, Mutex<Vec<String>>);
+    impl Narrow {
+        fn note(&self, what: String) {
+            self.1.lock().unwrap().push(what);
+        }
+    }
+    impl Line for Narrow {
+        fn send(&self, bytes: &[u8]) -> io::Result<()> {
+            self.note(format!("waited for {}", bytes.len()));
+            Ok(())
+        }
+        fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len().min(self.0))
+        }
+        fn receive(&self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+    }
+    impl Turn for Narrow {
+        fn pass(&self) {
+            self.note("passed".into());
+        }
+        fn hurry(&self) {}
+    }
+
+    #[test]
+    fn a_turn_is_passed_on_before_a_wait_for_the_peer_and_only_then() {
+        let line = Narrow(12, Mutex::default());
+        let mut stream = EventStream::new(&line, false).by_turns(&line);
+        stream.event(b"1234567", false).unwrap();
+        stream.flush().unwrap();
+        assert!(line.1.lock().unwrap().is_empty(), "it went at once");
+        stream.event(b"12345678901", false).unwrap();
+        stream.flush().unwrap();
+        assert_eq!(*line.1.lock().unwrap(), ["passed", "waited for 4"]);
+        assert_eq!(stream.sent(), 12 + 16);
     }
 }

@@ -91,6 +91,11 @@ impl Line for Connection {
         self.entry.counters.add(Counter::BytesSent, bytes.len() as u64);
         self.transport.write_all(bytes)
     }
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.transport.write_now(bytes)?;
+        self.entry.counters.add(Counter::BytesSent, sent as u64);
+        Ok(sent)
+    }
     fn receive(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.transport.read(buf)
     }

@@ -12,7 +12,7 @@ use client_error::{ClientError, connection as error};
 use commit::FileOptions;
 use env::Disk;
 use event_format::{Checksum, MetadataLevel};
-use replication::Groups;
+use replication::{Groups, Turn};
 
 use crate::server::Server;
 use crate::variables::{GlobalVariables, Setting, Var};
@@ -227,6 +227,20 @@ impl Groups for OneLogReader {
     fn interrupt(&self) -> Box<dyn Fn() + Send + Sync> {
         let interrupt = self.0.interrupt();
         Box::new(move || interrupt.interrupt())
+    }
+    fn turn(&self) -> Box<dyn Turn> {
+        Box::new(OneLogTurn(self.0.turn()))
+    }
+}
+
+struct OneLogTurn(binlog::Turn);
+
+impl Turn for OneLogTurn {
+    fn pass(&self) {
+        self.0.pass();
+    }
+    fn hurry(&self) {
+        self.0.hurry();
     }
 }
 

@@ -10,6 +10,10 @@ pub trait Transport: Send + Sync {
     /// At least one byte, or 0 at the end of the stream; `WouldBlock` or `TimedOut` when the read timeout passed.
     fn read(&self, buf: &mut [u8]) -> io::Result<usize>;
     fn write_all(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Writes what goes without a wait for the peer; how much that was, 0 where it cannot be known.
+    fn write_now(&self, _: &[u8]) -> io::Result<usize> {
+        Ok(0)
+    }
     fn set_read_timeout(&self, timeout: Duration) -> io::Result<()>;
     fn set_write_timeout(&self, timeout: Duration) -> io::Result<()>;
     /// Ends reading: the blocked and every later read returns 0. What is written still goes out.
@@ -35,6 +39,9 @@ impl Transport for Stream {
     fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stream = self;
         Write::write_all(&mut stream, bytes)
+    }
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send_now(bytes)
     }
     fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         Self::set_read_timeout(self, Some(timeout.max(Duration::from_millis(1))))
