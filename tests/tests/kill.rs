@@ -55,6 +55,10 @@ const WAITING: &[Case] = &[
 
 const COMPUTING: &[Case] = &[
     case(
+        "a constant that is computed while the statement is planned",
+        "SELECT LENGTH(REGEXP_REPLACE(REPEAT('ab', 60000), 'a|b', 'c'))",
+    ),
+    case(
         "a window of many partitions",
         "SELECT MAX(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY v ORDER BY id DESC) n FROM k.rows1) q",
     ),

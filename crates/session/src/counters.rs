@@ -96,6 +96,7 @@ counters! {
     CreatedTmpFiles = "Created_tmp_files";
     CreatedTmpTables = "Created_tmp_tables";
     HandlerCommit = "Handler_commit";
+    HandlerDelete = "Handler_delete";
     HandlerReadFirst = "Handler_read_first";
     HandlerReadKey = "Handler_read_key";
     HandlerReadLast = "Handler_read_last";
@@ -108,6 +109,8 @@ counters! {
     HandlerRollback = "Handler_rollback";
     HandlerSavepoint = "Handler_savepoint";
     HandlerSavepointRollback = "Handler_savepoint_rollback";
+    HandlerUpdate = "Handler_update";
+    HandlerWrite = "Handler_write";
     Queries = "Queries";
     Questions = "Questions";
     RowsRead = "Rows_read";

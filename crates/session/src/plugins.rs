@@ -17,7 +17,7 @@ const ENGINE: &str = "STORAGE ENGINE";
 const TABLE: &str = "INFORMATION SCHEMA";
 const TYPE: &str = "DATA TYPE";
 
-const PLUGINS: [Plugin; 10] = {
+const PLUGINS: [Plugin; 11] = {
     const fn plugin(name: &'static str, kind: &'static str, description: &'static str) -> Plugin {
         Plugin { name, kind, description }
     }
@@ -29,6 +29,7 @@ const PLUGINS: [Plugin; 10] = {
         plugin("uuid", TYPE, "Data type UUID"),
         plugin("InnoDB", ENGINE, "Row locks, versions and undo in the one log"),
         plugin("PERFORMANCE_SCHEMA", ENGINE, "Performance schema: its tables are empty"),
+        plugin("partition", ENGINE, "Tables in parts"),
         plugin("unix_socket", AUTHENTICATION, "Unix socket authentication"),
         plugin("ed25519", AUTHENTICATION, "Elliptic curve ed25519 authentication"),
         plugin("caching_sha2_password", AUTHENTICATION, "Caching SHA-256 authentication"),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use accounts::Rights;
 use base::{Gtid, TableId};
@@ -343,6 +344,9 @@ impl SessionState for SessionScope<'_> {
             Work::ReadPrev => Counter::HandlerReadPrev,
             Work::ReadSorted => Counter::HandlerReadRnd,
             Work::ReadScan => Counter::HandlerReadRndNext,
+            Work::RowsWritten => Counter::HandlerWrite,
+            Work::RowsUpdated => Counter::HandlerUpdate,
+            Work::RowsDeleted => Counter::HandlerDelete,
         };
         self.entry.counters.add(counter, n);
     }
@@ -363,6 +367,7 @@ pub(crate) struct PlanVariables<'a> {
     pub(crate) variables: &'a SessionVariables,
     pub(crate) computed: Computed<'a>,
     pub(crate) rights: &'a Arc<Rights>,
+    pub(crate) entry: &'a Entry,
 }
 
 impl<'a> PlanVariables<'a> {
@@ -372,11 +377,15 @@ impl<'a> PlanVariables<'a> {
             variables: scope.variables,
             computed: scope.computed,
             rights: scope.own_rights,
+            entry: scope.entry,
         }
     }
 }
 
 impl Variables for PlanVariables<'_> {
+    fn interrupted(&self) -> Option<Arc<AtomicBool>> {
+        Some(self.entry.interrupt_flag())
+    }
     fn guard(&self) -> Option<Arc<dyn Guard>> {
         crate::rights::guard(self.rights)
     }

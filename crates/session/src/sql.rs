@@ -51,6 +51,7 @@ impl Session {
             variables: &self.variables,
             computed: self.computed(),
             rights: &self.rights,
+            entry: &self.entry,
         };
         let account = self.account();
         body(&PlanContext {

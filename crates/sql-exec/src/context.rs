@@ -41,6 +41,10 @@ pub enum Work {
     ReadSorted,
     /// Of a whole table.
     ReadScan,
+    /// Rows that a statement has tried to write, to change, to delete.
+    RowsWritten,
+    RowsUpdated,
+    RowsDeleted,
 }
 
 /// What expressions ask of the session.

@@ -209,6 +209,9 @@ impl Exec<'_, '_> {
 
     /// Deletes a row and what its foreign keys say with it.
     pub(crate) fn remove_row(&mut self, table: &Arc<TableHandle>, row: &RowBuf) -> SqlResult<()> {
+        if self.cascades == 0 {
+            self.cx.session.count(crate::context::Work::RowsDeleted, 1);
+        }
         if table.versioning.is_some() {
             self.end_row(table, row)?;
         } else {

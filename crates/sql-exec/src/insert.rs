@@ -14,7 +14,7 @@ use storage::row::{ReadMode, RowBuf, RowError, Strength, WaitMode};
 use types::Value;
 
 use crate::computed;
-use crate::context::SlotState;
+use crate::context::{SlotState, Work};
 use crate::exec::{Exec, Flow};
 use crate::outcome::Outcome;
 use crate::partitioned;
@@ -391,6 +391,7 @@ impl Exec<'_, '_> {
                 return Ok(false);
             }
             let before = self.cx.trx.savepoint();
+            self.cx.session.count(Work::RowsWritten, 1);
             let written = match partitioned::insert_or_lock(self.cx.trx, table, body, strength, &plan.parts) {
                 Err(e) if plan.ignore && partitioned::is_without_partition(&e) => {
                     progress.duplicates += 1;
@@ -465,6 +466,7 @@ impl Exec<'_, '_> {
         if found.body == body {
             return Ok(());
         }
+        self.cx.session.count(Work::RowsUpdated, 1);
         let changed = partitioned::update(self.cx.trx, table, found, body, &None)?;
         changed.map_err(|e| self.row_error(e, table, Some(body)))?;
         self.keep_version(table, found)?;

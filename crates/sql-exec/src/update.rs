@@ -355,6 +355,9 @@ impl Exec<'_, '_> {
                 row::rebuild(layout, &found.body, &changes, &mut body)?;
             }
             self.refuse_overlap(table, found, &body)?;
+            if self.cascades == 0 {
+                self.cx.session.count(Work::RowsUpdated, 1);
+            }
             partitioned::update(self.cx.trx, table, found, &body, parts)?
                 .map_err(|e| self.row_error(e, table, Some(&body)))?;
             if versions {

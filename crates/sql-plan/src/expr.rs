@@ -492,22 +492,25 @@ impl Expr {
 
     /// True when the value cannot change within one execution.
     pub fn is_fixed(&self) -> bool {
+        let mut fixed = self.is_fixed_itself();
+        if !matches!(self, Self::Session(..)) {
+            self.children(&mut |c| fixed = fixed && c.is_fixed());
+        }
+        fixed
+    }
+
+    /// What stands under it apart.
+    fn is_fixed_itself(&self) -> bool {
         match self {
-            Self::Const(_) | Self::Param(_) => true,
             Self::Column(_)
             | Self::Subquery(_)
             | Self::UserVariable(_)
             | Self::AssignVariable(..)
             | Self::InsertValue(_) => false,
-            Self::Session(value, _) if value.acts() => false,
-            Self::Session(..) | Self::SystemVariable(_) => true,
-            Self::Call { function, .. } if !function.is_deterministic() => false,
-            Self::Routine(call) if !call.def.deterministic => false,
-            other => {
-                let mut fixed = true;
-                other.children(&mut |c| fixed &= c.is_fixed());
-                fixed
-            }
+            Self::Session(value, _) => !value.acts(),
+            Self::Call { function, .. } => function.is_deterministic(),
+            Self::Routine(call) => call.def.deterministic,
+            _ => true,
         }
     }
 
@@ -520,9 +523,9 @@ impl Expr {
             Self::Cast { to: CastTo::Date | CastTo::DateTime { .. }, arg } => {
                 !matches!(**arg, Self::Const(Value::Time(_)))
             }
-            other => other.is_fixed(),
+            other => other.is_fixed_itself(),
         };
-        self.children(&mut |c| constant &= c.is_constant());
+        self.children(&mut |c| constant = constant && c.is_constant());
         constant
     }
 
@@ -535,7 +538,7 @@ impl Expr {
             Self::AssignVariable(..) => true,
             _ => false,
         };
-        self.children(&mut |c| volatile |= c.is_volatile());
+        self.children(&mut |c| volatile = volatile || c.is_volatile());
         volatile
     }
 

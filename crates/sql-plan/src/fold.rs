@@ -18,7 +18,9 @@ pub(crate) fn fold(typed: Typed, cx: &PlanContext<'_>) -> Typed {
     if !foldable {
         return typed;
     }
-    let mut env = ConstEnv { context: context(cx) };
+    // What is killed meanwhile is left for the execution too, which does not begin.
+    let interrupted = cx.variables.interrupted();
+    let mut env = ConstEnv { context: Context { interrupted, ..context(cx) } };
     match typed.expr.eval(&mut env) {
         Ok(value) if env.context.warning_count == 0 => Typed::new(Expr::Const(value), typed.ty),
         _ => typed,

@@ -1,6 +1,7 @@
 //! The state of planning one statement, and the doors to it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use catalog::program::RoutineDef;
 use catalog::{Snapshot, TableHandle, ViewDef};
@@ -24,6 +25,10 @@ pub trait Variables {
     fn system(&self, name: &str, global: bool) -> Option<Value>;
     /// The privileges of who runs the statement; `None`: may do everything.
     fn guard(&self) -> Option<Arc<dyn Guard>> {
+        None
+    }
+    /// Set when the session's statement is to end: what the planner computes looks at it.
+    fn interrupted(&self) -> Option<Arc<AtomicBool>> {
         None
     }
     /// The expression is a table's: what it names is looked up when it is evaluated.

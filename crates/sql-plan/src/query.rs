@@ -83,7 +83,13 @@ impl<'a> Planner<'a> {
         match query.body {
             ast::QueryBody::Select(select) => self.select(select, query.order_by, query.limit, query.lock),
             ast::QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
-                self.query(inner)
+                match query.lock {
+                    // `(SELECT ...) FOR UPDATE`
+                    Some(_) if inner.order_by.is_empty() && inner.limit.is_none() && inner.lock.is_none() => {
+                        self.query(&ast::Query { lock: query.lock, ..*inner })
+                    }
+                    _ => self.query(inner),
+                }
             }
             // `(SELECT ... ORDER BY a) LIMIT 1`
             ast::QueryBody::Nested(inner)
@@ -101,8 +107,18 @@ impl<'a> Planner<'a> {
     }
 
     pub(crate) fn body(&mut self, body: &ast::QueryBody<'a>) -> SqlResult<QueryPlan> {
+        self.locked_body(body, None)
+    }
+
+    /// A part of a set operation. What is said of locks behind the last part is said of that part's rows.
+    fn locked_body(&mut self, body: &ast::QueryBody<'a>, lock: Option<ast::RowLock>) -> SqlResult<QueryPlan> {
         match body {
-            ast::QueryBody::Select(select) => self.select(select, &[], None, None),
+            ast::QueryBody::Select(select) => self.select(select, &[], None, lock),
+            ast::QueryBody::Nested(_) if lock.is_some() => Err(SqlError::Other {
+                errno: 1221,
+                state: *b"HY000",
+                text: "Incorrect usage of lock options and SELECT in brackets".into(),
+            }),
             ast::QueryBody::Nested(inner) => self.query(&unordered(inner)),
             ast::QueryBody::Values(rows) => self.values_query(rows),
             ast::QueryBody::SetOperation(set) => {
@@ -111,7 +127,7 @@ impl<'a> Planner<'a> {
                     body: *body,
                     order_by: &[],
                     limit: None,
-                    lock: None,
+                    lock,
                     into: None,
                     procedure: None,
                 };
@@ -182,11 +198,11 @@ impl<'a> Planner<'a> {
             })
             .collect();
         let mut terms = Vec::with_capacity(rest.len());
-        for term in rest {
+        for (i, term) in rest.iter().enumerate() {
             if share {
                 self.next_slot = start;
             }
-            let query = self.body(&term.body)?;
+            let query = self.locked_body(&term.body, outer.lock.filter(|_| i + 1 == rest.len()))?;
             end = end.max(self.next_slot);
             if query.columns.len() != columns.len() {
                 return Err(SqlError::UnionColumnCount);

@@ -25,6 +25,8 @@ use super::way::{self, Demand, Way};
 use super::{DdlContext, check_name, online, storage_error};
 use crate::outcome::Outcome;
 
+mod together;
+
 /// A table between its old and its new definition.
 struct Altered<'a> {
     def: TableDef,
@@ -107,8 +109,9 @@ pub(super) fn table(s: &ast::AlterTable<'_>, cx: &mut DdlContext<'_>) -> SqlResu
     }
     versioning::check_alter(&old.def, s.actions, cx.settings.alter_history)?;
     let mut new = Altered::new(&old.def);
-    for action in s.actions {
-        apply(action, &mut new, cx)?;
+    together::apply_all(s.actions, &mut new, cx)?;
+    if new.def.columns.is_empty() {
+        return Err(SqlError::CannotRemoveAllColumns);
     }
     new.demand.check_words()?;
     let quick = |a: &A<'_>| matches!(a, A::Rename { .. } | A::DisableKeys | A::EnableKeys);
@@ -234,10 +237,8 @@ fn apply<'a>(action: &A<'a>, new: &mut Altered<'a>, cx: &mut DdlContext<'_>) -> 
         A::ChangeColumn { if_exists, old, column, position } => {
             change_column(&old.text(), column, *position, *if_exists, new, cx)
         }
-        A::RenameColumn { if_exists, old, new: name } => {
-            let Some(at) = find_column(&old.text(), *if_exists, new, cx)? else { return Ok(()) };
-            rename_column(at, name.text().into_owned(), new)
-        }
+        // `together` has done it.
+        A::RenameColumn { .. } => Ok(()),
         A::RenameIndex { old, new: name, .. } => {
             let old = old.text();
             let found = new.indexes.iter().position(|i| matches(i, Some(&old)));
@@ -525,9 +526,6 @@ fn drop_column(name: &str, if_exists: bool, new: &mut Altered<'_>, cx: &mut DdlC
         new.demand.need(Way::NoCopy, Some("DROP INDEX"));
     }
     new.indexes.retain(|i| !i.parts.is_empty());
-    if new.def.columns.is_empty() {
-        return Err(SqlError::CannotRemoveAllColumns);
-    }
     Ok(())
 }
 
@@ -785,6 +783,7 @@ fn divide(old: &TableDef, new: &mut Altered<'_>, cx: &mut DdlContext<'_>) -> Sql
                 return Err(SqlError::not_supported("partitions of a sequence"));
             }
             new.def.partitioning = None;
+            super::partition::check_engines(None, written.partitions)?;
             let made = super::partition::resolve(written, &new.def, cx)?;
             super::partition::put(&mut new.def, made);
         }

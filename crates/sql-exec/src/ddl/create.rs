@@ -41,9 +41,27 @@ pub(super) struct NewIndex {
     pub(super) ends_hidden: bool,
 }
 
+/// Whether a table or view is there already: IF NOT EXISTS need not wait for those who use it.
+fn exists_for_good(schema: &str, name: &str, cx: &mut DdlContext<'_>) -> SqlResult<bool> {
+    let is_there = |cx: &DdlContext<'_>| {
+        let snapshot = cx.catalog.shared().snapshot();
+        let found = snapshot.database(schema);
+        found.is_some_and(|d| d.tables.contains_key(name) || d.views.contains_key(name))
+    };
+    if !is_there(cx) {
+        return Ok(false);
+    }
+    cx.lock_shared(schema, name)?;
+    Ok(is_there(cx))
+}
+
 pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlResult<Outcome> {
     let (schema, name) = cx.table_name(&s.name)?;
     if !s.temporary {
+        if s.mode.if_not_exists && exists_for_good(&schema, &name, cx)? {
+            cx.warnings.note(SqlError::TableExists(name));
+            return Ok(Outcome::default());
+        }
         cx.lock_shared_name(&schema, &name)?;
     }
     let snapshot = cx.catalog.shared().snapshot();
@@ -143,6 +161,11 @@ pub(super) fn table(s: &ast::CreateTable<'_>, cx: &mut DdlContext<'_>) -> SqlRes
 /// PARTITION BY: the columns and keys are complete.
 pub(super) fn divide(s: &ast::CreateTable<'_>, def: &mut TableDef, cx: &mut DdlContext<'_>) -> SqlResult<()> {
     if let Some(written) = s.partitioning {
+        let of_table = s.options.iter().rev().find_map(|o| match o {
+            ast::TableOption::Engine(name) => Some(*name),
+            _ => None,
+        });
+        super::partition::check_engines(of_table, written.partitions)?;
         let made = super::partition::resolve(written, def, cx)?;
         super::partition::put(def, made);
     }
@@ -180,6 +203,23 @@ fn like(schema: &str, name: &str, def: &mut TableDef, cx: &mut DdlContext<'_>) -
     Ok(())
 }
 
+/// ENGINE = name: there is one engine, whatever a table asks for.
+pub(super) fn engine(name: ast::Ident<'_>, table: &str, cx: &mut DdlContext<'_>) -> SqlResult<()> {
+    if name.is("innodb") || name.is("morse") {
+        return Ok(());
+    }
+    let known = ["myisam", "aria", "memory", "heap", "csv", "archive", "merge"];
+    if cx.values.sql_mode.has(types::SqlMode::NO_ENGINE_SUBSTITUTION) && !known.iter().any(|k| name.is(k)) {
+        return Err(SqlError::UnknownEngine(name.text().into_owned()));
+    }
+    cx.warnings.warn(SqlError::Other {
+        errno: 1266,
+        state: *b"HY000",
+        text: format!("Using storage engine InnoDB for table '{table}'"),
+    });
+    Ok(())
+}
+
 /// Table options; answers AUTO_INCREMENT = n.
 pub(super) fn options(
     options: &[ast::TableOption<'_>],
@@ -194,21 +234,7 @@ pub(super) fn options(
     };
     for option in options {
         match option {
-            O::Engine(name) if name.is("innodb") || name.is("morse") => {}
-            O::Engine(name) => {
-                let unknown = SqlError::UnknownEngine(name.text().into_owned());
-                let known = ["myisam", "aria", "memory", "heap", "csv", "archive", "merge"];
-                if cx.values.sql_mode.has(types::SqlMode::NO_ENGINE_SUBSTITUTION)
-                    && !known.iter().any(|k| name.is(k))
-                {
-                    return Err(unknown);
-                }
-                cx.warnings.warn(SqlError::Other {
-                    errno: 1266,
-                    state: *b"HY000",
-                    text: format!("Using storage engine InnoDB for table '{}'", def.name),
-                });
-            }
+            O::Engine(name) => engine(*name, &def.name, cx)?,
             O::Charset(d) => charset = named(d),
             O::Collate(d) => collate = named(d),
             O::Comment(text) => def.comment = columns::comment(text),

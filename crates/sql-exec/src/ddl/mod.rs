@@ -195,6 +195,12 @@ impl DdlContext<'_> {
         self.lock(schema, table, MdlMode::Exclusive)
     }
 
+    /// Locks a name against being dropped or changed, and waits for no reader or writer.
+    pub(crate) fn lock_shared(&mut self, schema: &str, table: &str) -> SqlResult<()> {
+        self.lock(schema, "", MdlMode::Shared)?;
+        self.lock(schema, table, MdlMode::Shared)
+    }
+
     /// A table that must exist, after its name was locked.
     pub(crate) fn existing(&self, schema: &str, name: &str) -> SqlResult<Arc<TableHandle>> {
         let snapshot = self.catalog.snapshot();

@@ -94,6 +94,25 @@ pub(super) fn check(made: &Partitioning, def: &TableDef) -> SqlResult<()> {
     check_unique_keys(made, def)
 }
 
+/// A table and its partitions name one engine, or none.
+pub(super) fn check_engines(
+    of_table: Option<ast::Ident<'_>>,
+    partitions: &[ast::PartitionDef<'_>],
+) -> SqlResult<()> {
+    let mut engines: Vec<String> = of_table.iter().map(|name| name.text().to_lowercase()).collect();
+    for partition in partitions {
+        let subs = partition.subpartitions.iter().flat_map(|s| s.options);
+        for option in partition.options.iter().chain(subs) {
+            if let ast::TableOption::Engine(name) = option {
+                engines.push(name.text().to_lowercase());
+            }
+        }
+    }
+    let mixed = engines.windows(2).any(|pair| pair[0] != pair[1]);
+    let text = "The mix of handlers in the partitions is not allowed in this version of MariaDB";
+    if mixed { Err(error(1497, text)) } else { Ok(()) }
+}
+
 fn counted(name: &str) -> PartitionDef {
     PartitionDef {
         name: name.to_owned(),
@@ -238,12 +257,12 @@ pub(super) fn partition_of(
     let name = written.name.text().into_owned();
     check_name(&name, |_| error(1567, "Incorrect partition name"))?;
     let values = values_of(written, made, def, cx)?;
-    let options = options_of(written.options, written.nodegroup, cx)?;
+    let options = options_of(written.options, written.nodegroup, &def.name, cx)?;
     let mut subpartitions = Vec::new();
     for sub in written.subpartitions {
         subpartitions.push(SubpartitionDef {
             name: sub.name.text().into_owned(),
-            options: options_of(sub.options, sub.nodegroup, cx)?,
+            options: options_of(sub.options, sub.nodegroup, &def.name, cx)?,
             trees: PartTrees::default(),
         });
     }
@@ -253,6 +272,7 @@ pub(super) fn partition_of(
 fn options_of(
     written: &[ast::TableOption<'_>],
     nodegroup: Option<u64>,
+    table: &str,
     cx: &mut DdlContext<'_>,
 ) -> SqlResult<PartitionOptions> {
     use ast::TableOption as O;
@@ -260,11 +280,7 @@ fn options_of(
     let (mut max_rows, mut min_rows) = (None, None);
     for option in written {
         match option {
-            O::Engine(name) if name.is("innodb") || name.is("morse") => {}
-            O::Engine(_) => {
-                let text = "The mix of handlers in the partitions is not allowed in this version of MariaDB";
-                return Err(error(1497, text));
-            }
+            O::Engine(name) => super::create::engine(*name, table, cx)?,
             O::Comment(text) => out.comment = super::columns::comment(text),
             O::MaxRows(n) => max_rows = Some(*n),
             O::MinRows(n) => min_rows = Some(*n),
