@@ -232,7 +232,8 @@ impl Binlog {
 
     /// The last place with a recorded state that `covers` accepts: a replica's stream begins there, and what it has already is skipped.
     /// `covers` must not accept a state behind one that it refused. `None` when it refuses the oldest: what the replica needs has been
-    /// purged. Reads a few heads of files and of intervals; behind the place found at most one interval lies before what is wanted.
+    /// purged. Reads a few heads of files; in the file found each halving reads on from its middle to the next state, up to one interval.
+    /// Behind the place found at most one interval lies before what is wanted.
     pub fn lookup(&self, covers: &dyn Fn(&[Gtid]) -> bool) -> Result<Option<Lookup>, ReadError> {
         self.lookup_below(Lsn::MAX, covers)
     }
