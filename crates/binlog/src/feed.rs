@@ -462,6 +462,7 @@ mod tests {
         log.wait_durable(Lsn(5)).unwrap();
         let [first, second, third]: [Arc<Seat>; 3] = std::array::from_fn(|_| Arc::default());
         feed.sleep(&first, 0, &log, &|| false, LONG).unwrap();
+        let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let next = scope.spawn(|| feed.sleep(&second, 0, &log, &|| false, LONG));
             while feed.watch().queue.is_empty() {
@@ -471,7 +472,6 @@ mod tests {
             next.join().unwrap().unwrap();
             assert_eq!([&first, &second].map(|seat| has_turn(seat)), [false, true]);
             // One that waits for a commit of the future while another keeps watch, which then leaves.
-            let stop = AtomicBool::new(false);
             let keeps = scope.spawn(|| feed.sleep(&first, 1, &log, &|| stop.load(Ordering::SeqCst), LONG));
             while !feed.watch().is_kept {
                 std::thread::yield_now();
