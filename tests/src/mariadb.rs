@@ -32,9 +32,12 @@ impl MariaDb {
         };
         let directory = tempfile::tempdir().expect("a scratch directory");
         let data = directory.path().join("data");
+        // A directory of its own: a server that starts removes the temporary tables of all others that share it.
+        let tmpdir = format!("--tmpdir={}", directory.path().display());
         let installed = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", data.display()))
+            .arg(&tmpdir)
             .args(std::env::var("USER").is_err().then_some("--user=root"))
             .output()
             .expect("mariadb-install-db");
@@ -43,6 +46,7 @@ impl MariaDb {
         let process = Command::new(program)
             .args(["--no-defaults", "--skip-networking", "--user=root", "--innodb-buffer-pool-size=64M"])
             .arg(format!("--datadir={}", data.display()))
+            .arg(&tmpdir)
             .arg(format!("--socket={}", place("sock")))
             .arg(format!("--pid-file={}", place("pid")))
             .arg(format!("--log-error={}", place("err")))
